@@ -7,7 +7,8 @@ from functools import singledispatch
 from typing import Any, TypeAlias
 
 from steelyard.errors import AnswerError
-from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking
+from steelyard.protocols import BestWorst, Choice, ErrorSpans, Pairwise, Protocol, Ranking
+from steelyard.protocols.error_spans import mark_of_quote
 from steelyard.protocols.per_item import ONLY, PerItemProtocol
 from steelyard.records import Item
 
@@ -30,6 +31,38 @@ def _(protocol: PerItemProtocol, items: Sequence[Item], prompt: Prompt) -> Any:
         values = {name: _ask_value(protocol, item, label, name, prompt) for name in names}
         answer[item.id] = values[ONLY] if names == (ONLY,) else values
     return answer
+
+
+@ask_for.register
+def _(protocol: ErrorSpans, items: Sequence[Item], prompt: Prompt) -> Any:
+    answer: dict[str, Any] = {}
+    for item in items:
+        shown = item.text if len(items) > 1 else ""
+        value: dict[str, Any] = {"spans": _ask_marks(protocol, item, shown, prompt)}
+        if protocol.score == "slider":
+            score: Any = _ask_value(protocol, item, "score", ONLY, prompt)
+            value |= score
+        answer[item.id] = value
+    return answer
+
+
+def _ask_marks(protocol: ErrorSpans, item: Item, shown: str, prompt: Prompt) -> list[Any]:
+    """Ask for the wrong words, one error a line, until the line is empty."""
+    severity = next(iter(protocol.severities))
+    example = f"{severity}: {f'{protocol.categories[0]}: ' if protocol.categories else ''}the wrong words"
+    marks: list[Any] = []
+    note = ""
+    while text := prompt(f"{note}{shown} error {len(marks) + 1} ({example}; empty for none)".strip()):
+        note = ""
+        parts = [part.strip() for part in text.split(":", 2 if protocol.categories else 1)]
+        try:
+            mark = mark_of_quote(item.text, parts[-1], parts[0], parts[1] if len(parts) > 2 else "")
+            protocol.validate([item.id], {item.id: {"spans": [*marks, mark], "score": protocol.scales()[ONLY][0]}})
+        except AnswerError as error:
+            note = f"{error.problems[0].what} {error.problems[0].remedy}\n  "
+        else:
+            marks.append(mark)
+    return marks
 
 
 @ask_for.register

@@ -59,7 +59,9 @@ class Question:
 
     def grade(self, answer: Any) -> bool:
         """Return whether an answer is correct; raise AnswerError if it is not valid."""
-        observations = self.protocol.observations(self.item_ids, self.protocol.validate(self.item_ids, answer))
+        plain = self.protocol.validate(self.item_ids, answer)
+        self.protocol.check_texts(self.items, plain)
+        observations = self.protocol.observations(self.item_ids, plain)
         return all(demand.holds(observations) for demand in self.demands)
 
 

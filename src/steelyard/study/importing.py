@@ -129,14 +129,14 @@ def _checked(
 
     The problems of other answers are added to `problems`.
     """
-    item_ids = {item.id for item in study.items}
+    by_id = {item.id: item for item in study.items}
     own = {str(event.judgment_id) for event in study.events(("judgment",))}
     # A pseudonym of this study stands for the annotator who has it.
     people = {study.privacy.pseudonym(name): name for name in study.annotators.names()}
     times: Counter[str] = Counter()
     for found in _answers(read, stage):
         found.annotator = people.get(found.annotator or "", found.annotator)
-        unknown = [item for item in found.items if item not in item_ids]
+        unknown = [item for item in found.items if item not in by_id]
         if unknown:
             problems.append(
                 Problem(
@@ -150,6 +150,7 @@ def _checked(
         else:
             try:
                 plain = stage.protocol.validate(found.items, found.answer, lenient=not strict)
+                stage.protocol.check_texts([by_id[name] for name in found.items], plain)
             except AnswerError as error:
                 line = read.line(found.criterion, found.row)
                 problems += [Problem(p.what, p.remedy, file, line, p.field) for p in error.problems[:1]]

@@ -33,6 +33,7 @@ _QUESTIONS: dict[str, str] = {
     "direct": "How good is this {noun}?",
     "likert": "How good is this {noun}?",
     "choice": "Is this {noun} good enough?",
+    "error_spans": "Mark the errors of this {noun}. Then score it.",
 }
 _PROTOCOL_SETTINGS: dict[str, dict[str, Any]] = {
     "pairwise": {"ties": True},
@@ -42,6 +43,7 @@ _PROTOCOL_SETTINGS: dict[str, dict[str, Any]] = {
     "direct": {"scale": [0, 100], "labels": ["very bad", "very good"]},
     "likert": {"scale": [1, 5], "labels": ["very bad", "very good"]},
     "choice": {"labels": ["yes", "no"]},
+    "error_spans": {"severities": {"minor": 1, "major": 5}, "labels": ["very bad", "perfect"]},
 }
 
 

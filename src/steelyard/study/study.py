@@ -276,7 +276,7 @@ class Study:
         """
         with self._log.write() as transaction:
             stored = owned_task(transaction, task, annotator)
-            plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
+            plain = self._checked(transaction, stored, answer)
             if stored.state == "answered":
                 return self._repeated_answer(transaction, stored, plain)
             if stored.state == "withdrawn":
@@ -307,13 +307,20 @@ class Study:
                 self.core.apply_checks(transaction, now)
         return judgment_of(event, self.config.stages)
 
+    def _checked(self, transaction: Transaction, stored: StoredTask, answer: Any) -> Answer:
+        """Return an answer in its normal form, or refuse it."""
+        protocol = self.config.stages[stored.stage].protocol
+        plain = protocol.validate(stored.items, answer)
+        protocol.check_texts([transaction.state.item(name) for name in stored.items], plain)
+        return plain
+
     def revise(self, judgment_id: str, answer: Any, *, annotator: str | None = None) -> Judgment:
         """Replace an answer; the old one stays in the log and no longer counts."""
         with self._log.write() as transaction:
             stored = owned_task(transaction, judgment_id, annotator)
             if stored.state != "answered":
                 raise TaskError(f"task {judgment_id} has no answer to revise.", "Use tell for the first answer.")
-            plain = self.config.stages[stored.stage].protocol.validate(stored.items, answer)
+            plain = self._checked(transaction, stored, answer)
             latest = answer_event(transaction, stored)
             fields = {**structs.asdict(latest.data), "answer": plain, "revises": latest.seq}
             checks = self.config.quality.checks
