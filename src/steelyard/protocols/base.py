@@ -55,6 +55,11 @@ class Protocol(ABC):
     def task_size(self) -> int:
         """Number of items per task."""
 
+    @property
+    def is_contrastive(self) -> bool:
+        """Whether the items of a task are judged against each other, and so belong to one source."""
+        return not self.takes_short_pages
+
     def problems(self) -> list[Problem]:
         """List the settings that conflict."""
         return []

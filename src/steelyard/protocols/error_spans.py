@@ -73,12 +73,19 @@ class ErrorSpans(PerItemProtocol):
         str, Field(description="column of the items with the document; its neighbouring texts are shown; empty: none")
     ] = ""
     neighbours: Annotated[int, Field(ge=0, le=20, description="neighbouring texts shown before and after")] = 2
-    items_per_page: Annotated[int, Field(ge=1, description="texts per page")] = 1
+    items_per_page: Annotated[
+        int, Field(ge=1, description="texts per page; several: outputs for one source side by side")
+    ] = 1
 
     @property
     def task_size(self) -> int:
         """Number of items per task."""
         return self.items_per_page
+
+    @property
+    def is_contrastive(self) -> bool:
+        """Whether outputs of several systems are shown side by side: several texts on a page."""
+        return self.items_per_page > 1
 
     def problems(self) -> list[Problem]:
         """Refuse missing severities, categories given twice, unknown weights and labels that do not fit."""

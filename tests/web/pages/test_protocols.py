@@ -131,6 +131,70 @@ def ranking_by_keyboard(judge: Judge, items: list[str]) -> list[list[str]]:
     return [[items[0], items[3]], [items[1]], [items[2]]]
 
 
+def _draw_across_words(judge: Judge) -> None:
+    first, last = (judge.page.locator(".marked-text span").nth(place).bounding_box() for place in (0, 2))
+    judge.page.mouse.move(first["x"] + 2, first["y"] + 10)
+    judge.page.mouse.down()
+    judge.page.mouse.move(last["x"] + 2, last["y"] + 10, steps=5)
+    judge.page.mouse.up()
+
+
+def spans_by_pointer(judge: Judge, items: list[str]) -> dict[str, Any]:
+    """Mark both words as one error, and one of them again; delete that one."""
+    _draw_across_words(judge)
+    judge.page.get_by_role("button", name="major").click()
+    judge.page.locator(".marked-text span").nth(0).dblclick()
+    assert judge.page.locator(".mark").count() == 1, "a marked word selects its mark"
+    judge.page.get_by_role("button", name="+ Missing content").click()
+    judge.page.get_by_role("button", name="minor").click()
+    judge.page.get_by_role("button", name="Delete").click()
+    _set_slider(judge, judge.page.locator("main input[type=range]"), 0.25)
+    return {items[0]: {"score": 25, "spans": [{"start": 0, "end": 6, "severity": "major"}]}}
+
+
+def spans_by_keyboard(judge: Judge, items: list[str]) -> dict[str, Any]:
+    """Mark the second word, make the mark one character longer at its start, and set the slider."""
+    judge.press("Tab", "End", " ", "1", "Tab", "Tab", "Tab", "Tab", "Tab")
+    assert judge.page.evaluate("document.activeElement.ariaLabel") == "Start earlier"
+    judge.press("Enter")
+    judge.page.locator("main input[type=range]").focus()
+    judge.press("9")
+    return {items[0]: {"score": 100, "spans": [{"start": 4, "end": 6, "severity": "minor"}]}}
+
+
+def spans_by_touch(judge: Judge, items: list[str]) -> dict[str, Any]:
+    """Draw across both words with a finger, and mark an omission."""
+    first, last = (judge.page.locator(".marked-text span").nth(place).bounding_box() for place in (0, 2))
+    finger = judge.context.new_cdp_session(judge.page)
+    path = [first["x"] + 2 + (last["x"] - first["x"]) * part / 6 for part in range(7)]
+    for number, x in enumerate([*path, None]):
+        kind = "touchEnd" if x is None else "touchMove" if number else "touchStart"
+        points = [] if x is None else [{"x": x, "y": first["y"] + 10}]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    # Chromium ignores a tap that stops the fling of a finger that left so fast.
+    judge.page.wait_for_timeout(300)
+    judge.page.get_by_role("button", name="major").tap()
+    judge.page.get_by_role("button", name="+ Missing content").tap()
+    judge.page.get_by_role("button", name="minor").tap()
+    _set_slider(judge, judge.page.locator("main input[type=range]"), 0.5)
+    spans = [{"start": 0, "end": 6, "severity": "major"}, {"omission": True, "severity": "minor"}]
+    return {items[0]: {"score": 50, "spans": spans}}
+
+
+def categories_by_pointer(judge: Judge, items: list[str]) -> dict[str, Any]:
+    _touch(judge, judge.page.locator(".marked-text span").nth(0))
+    _touch(judge, judge.page.get_by_role("button", name="minor"))
+    judge.page.get_by_label("Category").select_option("Fluency")
+    return {items[0]: {"spans": [{"start": 0, "end": 4, "severity": "minor", "category": "Fluency"}]}}
+
+
+def no_errors_by_keyboard(judge: Judge, items: list[str]) -> dict[str, Any]:
+    assert judge.page.locator("#submit").get_attribute("aria-disabled") == "true"
+    judge.page.get_by_label("No errors").focus()
+    judge.press(" ")
+    return {items[0]: {"spans": []}}
+
+
 WAYS: dict[str, tuple[Way, Way, Way]] = {
     # study: by mouse, by keyboard, by touch
     "direct": (sliders_by_pointer, sliders_by_keyboard, sliders_by_pointer),
@@ -146,6 +210,8 @@ WAYS: dict[str, tuple[Way, Way, Way]] = {
     "best-worst": (best_worst_by_pointer, best_worst_by_keyboard, best_worst_by_pointer),
     "scored-ranking": (sliders_by_pointer, sliders_by_keyboard, sliders_by_pointer),
     "ranking": (ranking_by_pointer, ranking_by_keyboard, ranking_by_touch),
+    "error-spans": (spans_by_pointer, spans_by_keyboard, spans_by_touch),
+    "error-spans-mqm": (categories_by_pointer, no_errors_by_keyboard, categories_by_pointer),
 }
 
 

@@ -1,6 +1,7 @@
 import { bestWorst } from "./best_worst.js";
 import { panels } from "./content.js";
 import { h } from "./dom.js";
+import { errorSpans } from "./error_spans.js";
 import { pairwise } from "./pairwise.js";
 import { ranking } from "./ranking.js";
 import { perItem } from "./rated.js";
@@ -19,6 +20,7 @@ const WIDGETS = {
   pairwise,
   best_worst: bestWorst,
   ranking,
+  error_spans: errorSpans,
 };
 
 export function taskView(task, page, changed) {
@@ -48,6 +50,7 @@ function exampleAnswer(task) {
   if (task.protocol === "pairwise") return { winner: first };
   if (task.protocol === "best_worst") return { best: second, worst: third };
   if (task.protocol === "ranking") return [[second], [first], ...ids.slice(2).map((id) => [id])];
+  if (task.protocol === "error_spans") return markedExample(task);
   const { scale, labels, criteria } = task.settings;
   const value = (asked, place) =>
     task.protocol === "choice"
@@ -60,11 +63,20 @@ function exampleAnswer(task) {
   return Object.fromEntries(ids.map((id, place) => [id, valued(place)]));
 }
 
+function markedExample({ items, settings }) {
+  const severity = Object.keys(settings.severities)[0];
+  const category = settings.categories.length ? { category: settings.categories[0] } : {};
+  const [low, high] = settings.scale ?? [0, 100];
+  const score = settings.score === "slider" ? { score: between([low, high], PLACES[0], false) } : {};
+  return Object.fromEntries(items.map(({ id, text }) => [id, { ...score, spans: [{ start: 0, end: [...text].length - 1, severity, ...category }] }]));
+}
+
 /** The same kind of task with made-up content, already answered, only to be looked at; and how to answer it. */
 export function workedExample(task, page) {
   const items = task.items.slice(0, EXAMPLE_ITEMS).map((item, place) => ({
     id: item.id,
     html: t("Example {letter}", { letter: String.fromCodePoint(65 + place) }),
+    text: t("Example {letter}", { letter: String.fromCodePoint(65 + place) }),
     dir: "auto",
   }));
   const example = { ...task, items, shared: {} };
