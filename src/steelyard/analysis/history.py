@@ -40,6 +40,8 @@ _JUDGMENTS = {
     "right": pl.Boolean,
     "about": pl.String,
     "excluded": pl.Boolean,
+    "first_action": pl.Float64,
+    "changes": pl.Int64,
 }
 _PICKS = {
     "seq": pl.Int64,
@@ -195,6 +197,8 @@ def _judgment_row(judgment: Judgment) -> tuple[Any, ...]:
         judgment.right,
         judgment.about,
         judgment.set_aside,
+        judgment.effort.first_action if judgment.effort else None,
+        judgment.effort.changes if judgment.effort else None,
     )
 
 

@@ -144,7 +144,9 @@ def _(protocol: Ranking, letters: Sequence[str]) -> str:
 
 @answer_form.register
 def _(protocol: ErrorSpans, letters: Sequence[str]) -> str:
-    mark = f'"quote": the wrong words exactly as in the text, "severity": one of {json.dumps(list(protocol.severities))}'
+    mark = (
+        f'"quote": the wrong words exactly as in the text, "severity": one of {json.dumps(list(protocol.severities))}'
+    )
     if protocol.categories:
         mark += f', "category": one of {json.dumps(list(protocol.categories))}'
     missing = '; for missing content the quote is ""' if protocol.omission else ""

@@ -76,7 +76,7 @@ class Protocol(ABC):
         """List what is wrong with items that this protocol asks about."""
         return []
 
-    def check_texts(self, items: Sequence[Item], answer: Any) -> None:
+    def check_texts(self, items: Sequence[Item], answer: Any) -> None:  # noqa: B027 - optional
         """Refuse a valid answer that does not fit the texts shown, such as a mark beyond the end."""
 
     @abstractmethod

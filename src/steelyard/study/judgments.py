@@ -60,6 +60,7 @@ def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
         seq=event.seq,
         version=data.version,
         cost=data.cost,
+        effort=data.effort,
     )
 
 
@@ -157,7 +158,7 @@ class JudgmentReader:
 
 
 def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
-    """Lay judgments out as a table, one a row; `answer` is JSON."""
+    """Lay judgments out as a table, one a row; `answer` and `item_seconds` are JSON."""
     rows = list(judgments)
     return pl.DataFrame(
         {
@@ -179,6 +180,9 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "in_scores": [j.counts for j in rows],
             "version": [j.version for j in rows],
             "cost": [j.cost for j in rows],
+            "first_action": [j.effort.first_action if j.effort else None for j in rows],
+            "changes": [j.effort.changes if j.effort else None for j in rows],
+            "item_seconds": [to_json(dict(j.effort.items)) if j.effort and j.effort.items else None for j in rows],
         },
         schema={
             "judgment_id": pl.String,
@@ -199,5 +203,8 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "in_scores": pl.Boolean,
             "version": pl.String,
             "cost": pl.Float64,
+            "first_action": pl.Float64,
+            "changes": pl.Int64,
+            "item_seconds": pl.String,
         },
     )

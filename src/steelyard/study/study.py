@@ -20,7 +20,7 @@ from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
-from steelyard.records import AnnotatorKind, Answer, Item, Judgment, Task
+from steelyard.records import AnnotatorKind, Answer, Effort, Item, Judgment, Task
 from steelyard.storage import Access, Store, StoredTask
 from steelyard.storage.engine import study_url
 from steelyard.storage.events import to_json
@@ -43,6 +43,7 @@ from steelyard.study.judgments import effective_judgments, judgment_frame, judgm
 from steelyard.study.leases import (
     annotator_name,
     answer_event,
+    checked_effort,
     checked_reason,
     checked_seconds,
     expire,
@@ -267,12 +268,14 @@ class Study:
         annotator: str | None = None,
         seconds: float | None = None,
         limit_seconds: bool = False,
+        effort: Effort | None = None,
     ) -> Judgment:
         """Record an answer; when this returns, it is on disk.
 
         `task` is the one asked, or its judgment_id. Sending the same answer again is harmless. `annotator` defaults to
         the task's; somebody else's task is refused. `seconds` is the active time in seconds; with `limit_seconds`, for
-        answers from a network, it counts up to the time since the task was leased.
+        answers from a network, it counts up to the time since the task was leased. `effort` says how the answer came
+        about.
         """
         with self._log.write() as transaction:
             stored = owned_task(transaction, task, annotator)
@@ -296,6 +299,7 @@ class Study:
                     seconds=seconds,
                     seconds_limit=limit if limit is not None and seconds is not None and seconds > limit else None,
                     late=now > stored.lease_end or stored.state == "expired",
+                    effort=checked_effort(effort, stored.items),
                     **purpose_fields(transaction.state, stored.judgment_id, plain),
                 ),
                 at=now,

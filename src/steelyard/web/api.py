@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
-from steelyard.records import Judgment
+from steelyard.records import Effort, Judgment
 from steelyard.web.addresses import address_of, is_https, origin_of
 from steelyard.web.catalogue import catalogue_for, catalogues, study_direction
 from steelyard.web.content import render_page_text
@@ -239,7 +239,12 @@ def judge(served: StudyDep, request: Request, body: NewJudgment) -> SavedOut:
     session = signed_in(request, served)
     try:
         judgment = served.study.tell(
-            body.judgment_id, body.answer, annotator=session.annotator, seconds=body.seconds, limit_seconds=True
+            body.judgment_id,
+            body.answer,
+            annotator=session.annotator,
+            seconds=body.seconds,
+            limit_seconds=True,
+            effort=None if body.effort is None else Effort(**body.effort.model_dump()),
         )
     except TaskError as error:
         raise _explained(served, session, body.judgment_id, error) from None

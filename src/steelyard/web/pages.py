@@ -32,6 +32,8 @@ from steelyard.web.studies import ServedStudy
 HERE = Path(__file__).parent
 
 router = APIRouter(include_in_schema=False)
+_WIDGETS = {"error_spans"}
+"""Protocols whose script and style sheet only their studies load."""
 
 
 @cache
@@ -99,6 +101,7 @@ def annotate(served: StudyDep, request: Request) -> Response:
         study=served.slug,
         title=config.title,
         question=config.question,
+        widgets=sorted({stage.protocol.name for stage in config.stages} & _WIDGETS),
     )
 
 

@@ -44,6 +44,21 @@ class TaskRequest(_RequestBody):
     count: Annotated[int, Field(ge=1, le=MAX_TASKS)] = 1
 
 
+class EffortIn(_RequestBody):
+    """How an answer came about, measured by the page."""
+
+    first_action: Annotated[
+        float | None, Field(ge=0, allow_inf_nan=False, description="active seconds before the answer was first touched")
+    ] = None
+    items: Annotated[
+        dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]],
+        Field(max_length=1000, description="active seconds spent on each item of a page with several"),
+    ] = {}
+    changes: Annotated[
+        int, Field(ge=0, le=1_000_000, description="how often something answered was changed before sending")
+    ] = 0
+
+
 class NewJudgment(_RequestBody):
     """An answer."""
 
@@ -52,6 +67,7 @@ class NewJudgment(_RequestBody):
     seconds: Annotated[
         float | None, Field(ge=0, allow_inf_nan=False, description="active time in seconds, without idle time")
     ] = None
+    effort: EffortIn | None = None
 
 
 class RevisedAnswer(_RequestBody):

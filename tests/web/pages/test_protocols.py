@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.pages.judge import Judge, judgments_of
+from tests.web.pages.judge import Judge, judgments_of, log_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
@@ -241,3 +241,23 @@ def test_what_was_done_by_touch_at_phone_width_is_what_is_stored(studies, judge,
     assert person.page.evaluate(PAGE_SIZE)[0] == 360, "nothing scrolls sideways"
     expected = [_answer(studies, person, study, "touch")]
     assert judgments_of(studies, study, "bea") == expected
+
+
+def test_the_page_records_the_first_action_the_time_of_each_item_and_changes(studies, judge):
+    person = judge(f"{studies.url}/s/direct-page/", "effort")
+    items, before = person.items(), person.shown()
+    sliders = person.page.locator("main input[type=range]")
+    person.page.wait_for_timeout(300)
+    for number in range(3):
+        _set_slider(person, sliders.nth(number), 0.5)
+    person.page.wait_for_timeout(1_100)
+    _set_slider(person, sliders.nth(1), 0.9)
+    person.submit()
+    person.wait_for_task(other_than=before)
+    person.saved()
+    (judged,) = log_of(studies, "direct-page", "judgment", "effort")
+    effort = judged["effort"]
+    assert effort["changes"] == 1
+    assert effort["first_action"] >= 0.3
+    assert set(effort["items"]) == set(items)
+    assert effort["items"][items[1]] >= 1.1, "the pause before the change went into the item that was changed"

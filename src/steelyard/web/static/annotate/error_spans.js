@@ -2,6 +2,7 @@ import { panels } from "./content.js";
 import { h, key, shorten, uniqueId } from "./dom.js";
 import { t } from "./messages.js";
 import { slider } from "./slider.js";
+import { addWidget } from "./task.js";
 
 /** error_spans: texts whose errors are marked by mouse, finger or keys, then scored with the marks in view. */
 
@@ -404,7 +405,7 @@ function neighbours(texts, heading) {
   );
 }
 
-export function errorSpans(task, page, changed) {
+function errorSpans(task, page, changed) {
   const { settings } = task;
   const scored = settings.score === "slider";
   const alone = task.items.length === 1;
@@ -495,3 +496,5 @@ export function errorSpans(task, page, changed) {
       ),
   };
 }
+
+addWidget("error_spans", errorSpans);

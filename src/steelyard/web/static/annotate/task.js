@@ -1,7 +1,6 @@
 import { bestWorst } from "./best_worst.js";
 import { panels } from "./content.js";
 import { h } from "./dom.js";
-import { errorSpans } from "./error_spans.js";
 import { pairwise } from "./pairwise.js";
 import { ranking } from "./ranking.js";
 import { perItem } from "./rated.js";
@@ -20,8 +19,13 @@ const WIDGETS = {
   pairwise,
   best_worst: bestWorst,
   ranking,
-  error_spans: errorSpans,
 };
+
+/** Add the widget of a protocol that only some studies have; their pages load its script. */
+export function addWidget(protocol, widget) {
+  WIDGETS[protocol] = widget;
+}
+
 
 export function taskView(task, page, changed) {
   const widget = WIDGETS[task.protocol](task, page, changed);

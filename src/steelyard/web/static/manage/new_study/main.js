@@ -1,4 +1,5 @@
 import { h } from "../../annotate/dom.js";
+import "../../annotate/error_spans.js";
 import { taskView } from "../../annotate/task.js";
 import { read } from "../api.js";
 import { button, clearFields, hasField, labelled, showProblems } from "./controls.js";
