@@ -9,7 +9,7 @@ import pytest
 from steelyard import registry
 from steelyard.errors import AnswerError
 from steelyard.observations import MarkedText, Rating, Span
-from steelyard.protocols.error_spans import ErrorSpans, changes
+from steelyard.protocols.error_spans import ErrorSpans
 from steelyard.records import Item
 
 
@@ -46,7 +46,7 @@ def test_overlapping_marks_and_texts_without_errors_are_valid():
         ({"score": 3, "spans": [{**MARK, "start": -1}]}, "not a position"),
         ({"score": 3, "spans": [{**MARK, "start": 0.5}]}, "not a position"),
         ({"score": 3, "spans": [{**MARK, "severity": "grave"}]}, "not a severity"),
-        ({"score": 3, "spans": [{**MARK, "category": "x"}]}, "no categories"),
+        ({"score": 3, "spans": [{**MARK, "category": "x"}]}, "no category of errors"),
         ({"score": 3, "spans": [{**MARK, "colour": "red"}]}, "not a mark"),
         ({"score": 101, "spans": []}, "outside the scale"),
         ({"score": 3, "spans": [], "note": ""}, "not an answer"),
@@ -63,6 +63,11 @@ def test_a_study_may_require_categories_and_forbid_omissions():
         protocol.validate(["a"], {"a": {"score": 3, "spans": [MARK]}})
     with pytest.raises(AnswerError, match="missing content cannot be marked"):
         protocol.validate(["a"], {"a": {"score": 3, "spans": [{"omission": True, "severity": "minor"}]}})
+
+
+def test_imported_marks_may_have_other_severities_and_categories():
+    spans = [{"start": 0, "end": 4, "severity": "undecided", "category": "Style"}, {"start": 1, "end": 2}]
+    assert made().validate(["a"], {"a": {"score": 3, "spans": spans}}, lenient=True)["a"]["spans"] == spans
 
 
 def test_imported_scores_need_no_marks():
@@ -111,15 +116,3 @@ def test_suggestions_come_from_a_column_and_are_checked_with_the_items():
         assert message in problem.what
     (problem,) = protocol.item_problems([Item("c", "some text")])
     assert "no item has a column 'marks'" in problem.what
-
-
-def test_changes_of_suggestions_are_counted():
-    value = {
-        "suggestions": [MARK, {"start": 5, "end": 7, "severity": "minor"}, {"start": 8, "end": 9, "severity": "major"}],
-        "spans": [
-            {**MARK, "suggestion": 0},
-            {"start": 5, "end": 7, "severity": "major", "suggestion": 1},
-            {"start": 1, "end": 2, "severity": "minor"},
-        ],
-    }
-    assert changes(value) == {"kept": 1, "changed": 1, "removed": 1, "added": 1}

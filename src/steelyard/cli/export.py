@@ -31,6 +31,7 @@ class What(StrEnum):
     sources = "sources"
     adequacy = "adequacy"
     effort = "effort"
+    marks = "marks"
 
 
 def export(
@@ -70,7 +71,7 @@ def export(
     """Export judgments, scores, the event log or a complete data set.
 
     Tables: judgments, answers, scores, systems, differences, reliability, log, annotators (with pseudonyms), items; of
-    tournaments: sources, adequacy, effort.
+    error marking: marks; of tournaments: sources, adequacy, effort.
 
     Example: steelyard export words --what scores -o scores.csv
     """
@@ -127,12 +128,21 @@ def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.Da
         from steelyard.analysis.analysis import Analysis
 
         return Analysis.of(study).reliability_table()
-    if what in {What.sources, What.adequacy, What.effort}:
-        return _tournament_table(study, what, real_ids)
+    if what in {What.sources, What.adequacy, What.effort, What.marks}:
+        return (_marks if what is What.marks else _tournament_table)(study, what, real_ids)
     if what is What.answers:
         return study.privacy.names(real=real_ids).frame(study.judgments())
     is_annotators = what is What.annotators
     return people_table(study) if is_annotators else conventional_judgments(study, stage, real_ids=real_ids)
+
+
+def _marks(study: Study, what: What, real_ids: bool) -> pl.DataFrame:
+    from steelyard.errors import DataError
+    from steelyard.study.marks import mark_table, marking_stages
+
+    if not marking_stages(study):
+        raise DataError("no errors are marked in this study.", "Export scores or judgments instead.")
+    return mark_table(study, real_ids=real_ids)
 
 
 def _tournament_table(study: Study, what: What, real_ids: bool) -> pl.DataFrame:

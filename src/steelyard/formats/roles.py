@@ -31,10 +31,14 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "best": (),
     "worst": (),
     "ranking": (),
+    "spans": ("esaspans", "errorspans", "spanerrors"),
+    "suggestions": (),
 }
 """Fields, and the aliases of their column names."""
 
 _SHARED = ("annotator", "task", "criterion", "seconds")
+_OPTIONAL = {"ratings": ("spans", "suggestions")}
+"""Fields that a kind may have besides the required and the shared ones."""
 _REQUIRED = {
     "ratings": ("item", "value"),
     "labels": ("item", "label"),
@@ -101,7 +105,12 @@ def find_roles(table: Table, kind: str | None, mapping: Mapping[str, str] | None
     unused = [name for name in names if name not in used]
     # A field with several columns is not missing.
     present = {field for field, source in fields.items() if len(candidates.columns[source]) > 1}
-    return Roles(kind, columns, unused, [field for field in (*_REQUIRED[kind], *_SHARED) if field not in present])
+    return Roles(
+        kind,
+        columns,
+        unused,
+        [field for field in (*_REQUIRED[kind], *_OPTIONAL.get(kind, ()), *_SHARED) if field not in present],
+    )
 
 
 def _add_numbered(candidates: FieldColumns, names: list[str]) -> None:
@@ -193,7 +202,7 @@ def _exact(candidates: FieldColumns) -> set[str]:
 
 def _fields(candidates: FieldColumns, kind: str) -> dict[str, str]:
     """Return the fields of a kind that the file has, each with the field whose columns it uses."""
-    fields = {field: field for field in (*_REQUIRED[kind], *_SHARED) if field in candidates}
+    fields = {field: field for field in (*_REQUIRED[kind], *_OPTIONAL.get(kind, ()), *_SHARED) if field in candidates}
     if "item" in _REQUIRED[kind] and "item" not in candidates and "task" in candidates:
         fields["item"] = "task"
         del fields["task"]

@@ -27,6 +27,7 @@ MQM_CATEGORIES = (
 """A short form of the MQM typology, offered to new studies."""
 MOST_SPANS = 500
 """Most marks of one answer about one text."""
+_LONGEST_NAME = 200
 _FIELDS = ("start", "end", "omission", "severity", "category", "suggestion")
 
 Mark = dict[str, object]
@@ -114,13 +115,10 @@ class ErrorSpans(PerItemProtocol):
         """Return `{item: {"score": number, "spans": [mark, …]}}`; MQM answers have no score.
 
         A mark is `{"start": 3, "end": 8, "severity": "major"}`, or `{"omission": true, "severity": "major"}`, with a
-        category if the study has any. An imported log may have scores without marks.
+        category if the study has any. An imported log may have scores without marks, and other severities and
+        categories than the study.
         """
-        plain = PerItemProtocol.validate(self, items, answer, lenient=lenient)
-        for item, value in plain.items() if isinstance(plain, Mapping) else ():
-            if not lenient:
-                self._refuse_incomplete(item, value)
-        return plain
+        return PerItemProtocol.validate(self, items, answer, lenient=lenient)
 
     def _refuse_incomplete(self, item: str, value: Any) -> None:
         if "spans" not in value:
@@ -130,12 +128,21 @@ class ErrorSpans(PerItemProtocol):
         if self.score == "slider" and "score" not in value:
             raise refuse(f"'{item}' has no score yet.", "Score it after marking its errors.", item)
         for mark in value["spans"]:
-            if self.categories and "category" not in mark:
+            if self.categories and not mark.get("category"):
                 remedy = f"Choose one of: {', '.join(self.categories)}."
                 raise refuse(f"a mark of '{item}' has no category yet.", remedy, item)
 
     def check_value(self, value: object, criterion: str, field: str) -> dict[str, object]:
+        """Return score and marks in their normal form."""
+        plain = self._value(value, field)
+        self._refuse_incomplete(field, plain)
+        return plain
+
+    def check_imported(self, value: object, criterion: str, field: str) -> dict[str, object]:
         """Return score and marks in their normal form; a number is a score without marks."""
+        return self._value(value, field, lenient=True)
+
+    def _value(self, value: object, field: str, *, lenient: bool = False) -> dict[str, object]:
         scale = self.scales()[ONLY]
         if isinstance(value, Real) and not isinstance(value, bool):
             return {"score": number_on(scale, value, field)}
@@ -144,37 +151,37 @@ class ErrorSpans(PerItemProtocol):
             raise refuse(f"{value!r:.200} is not an answer about a text.", form, field)
         plain: dict[str, object] = {}
         if value.get("spans") is not None:
-            plain["spans"] = self._marks(value["spans"], f"{field}.spans")
+            plain["spans"] = self._marks(value["spans"], f"{field}.spans", lenient=lenient)
         if value.get("score") is not None and (self.score == "slider" or "spans" not in plain):
             plain["score"] = number_on(scale, value["score"], f"{field}.score")
         if not plain:
             raise refuse(f"'{field}' has neither a score nor marks.", form, field)
         if value.get("suggestions"):
-            plain["suggestions"] = self._marks(value["suggestions"], f"{field}.suggestions")
+            plain["suggestions"] = self._marks(value["suggestions"], f"{field}.suggestions", lenient=lenient)
         return plain
 
-    def _marks(self, marks: object, field: str) -> list[Mark]:
+    def _marks(self, marks: object, field: str, *, lenient: bool = False) -> list[Mark]:
         if not isinstance(marks, Sequence) or isinstance(marks, str) or len(marks) > MOST_SPANS:
             raise refuse(f"the marks are not a list of up to {MOST_SPANS}.", "Give a list of marks.", field)
-        return [self._mark(mark, field) for mark in marks]
+        return [self._mark(mark, field, lenient) for mark in marks]
 
-    def _mark(self, mark: object, field: str) -> Mark:
+    def _mark(self, mark: object, field: str, lenient: bool) -> Mark:
         if not isinstance(mark, Mapping) or set(mark) - set(_FIELDS):
             raise refuse(f"{mark!r:.200} is not a mark.", f"A mark has {', '.join(_FIELDS)}.", field)
         plain: Mark = {}
         if mark.get("omission"):
-            if not self.omission:
+            if not self.omission and not lenient:
                 raise refuse("missing content cannot be marked in this study.", "Mark a place in the text.", field)
             plain["omission"] = True
         else:
             plain |= {end: _offset(mark.get(end), field) for end in ("start", "end")}
             if not plain["start"] < plain["end"]:  # type: ignore[operator]
                 raise refuse("a mark ends before it starts.", "Give start < end, in characters.", field)
-        plain["severity"] = _one_of("severity", mark.get("severity"), list(self.severities), field)
-        if mark.get("category") not in (None, ""):
-            if not self.categories:
-                raise refuse("this study has no categories of errors.", "Leave the category out.", field)
-            plain["category"] = _one_of("category", mark["category"], self.categories, field)
+        names: dict[str, Sequence[str]] = {"severity": list(self.severities), "category": self.categories}
+        for name, allowed in names.items():
+            if mark.get(name) in (None, "") and (lenient or name == "category"):
+                continue
+            plain[name] = _one_of(name, mark.get(name), None if lenient else allowed, field)
         if mark.get("suggestion") is not None:
             plain["suggestion"] = _offset(mark["suggestion"], field)
         return plain
@@ -271,8 +278,10 @@ def _offset(value: object, field: str) -> int:
     return int(value)
 
 
-def _one_of(what: str, value: object, names: Sequence[str], field: str) -> str:
-    if not isinstance(value, str) or value not in names:
+def _one_of(what: str, value: object, names: Sequence[str] | None, field: str) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_NAME or (names is not None and value not in names):
+        if not names:
+            raise refuse(f"this study has no {what} of errors.", "Leave it out.", field)
         raise refuse(f"{value!r:.100} is not a {what} of this study.", did_you_mean(str(value), names), field)
     return value
 
@@ -293,17 +302,3 @@ def spans_of(marks: Iterable[Mapping[str, Any]]) -> tuple[Span, ...]:
     return tuple(
         Span(mark.get("start"), mark.get("end"), mark.get("severity", ""), mark.get("category", "")) for mark in marks
     )
-
-
-def changes(value: Mapping[str, Any]) -> dict[str, int]:
-    """Count what an annotator did with the suggestions of one text: kept, changed, removed, and added marks."""
-    suggested = value.get("suggestions", ())
-    by_number = {mark["suggestion"]: mark for mark in value.get("spans", ()) if "suggestion" in mark}
-    kept = sum(_same(mark, by_number[number]) for number, mark in enumerate(suggested) if number in by_number)
-    left = sum(number in by_number for number in range(len(suggested)))
-    added = sum(mark.get("suggestion", -1) not in range(len(suggested)) for mark in value.get("spans", ()))
-    return {"kept": kept, "changed": left - kept, "removed": len(suggested) - left, "added": added}
-
-
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(one.get(name) == other.get(name) for name in ("start", "end", "omission", "severity", "category"))

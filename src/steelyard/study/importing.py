@@ -21,6 +21,7 @@ from steelyard.observations import (
     Observations,
     Rankings,
     Ratings,
+    Spans,
 )
 from steelyard.storage.events import to_json
 from steelyard.study import events as ev
@@ -186,10 +187,22 @@ def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_ImportedRow]:
                 "shown together.",
                 "Add a column 'task' that is the same for the rows of one task.",
             )
-        return _per_item(cast("Mapping[str, Ratings | Labels]", read.by_criterion), together)
+        answers = _per_item(cast("Mapping[str, Ratings | Labels]", read.by_criterion), together)
+        return _with_marks(answers, read) if Spans.kind in stage.protocol.kinds else answers
     by_kind: dict[str, Any] = {Comparisons.kind: _comparisons, Choices.kind: _choices, Rankings.kind: _rankings}
     answers: Iterable[_ImportedRow] = by_kind[first.kind](first)
     return answers
+
+
+def _with_marks(answers: Iterable[_ImportedRow], read: JudgmentFile) -> Iterator[_ImportedRow]:
+    """Add the marks of texts to their scores."""
+    for answer in answers:
+        for item, score in answer.answer.items():
+            marks = {name: read.marks(name, answer.criterion, answer.row) for name in ("spans", "suggestions")}
+            if marks["spans"] is not None:
+                known = {name: value for name, value in marks.items() if value is not None}
+                answer.answer[item] = {"score": score, **known}
+        yield answer
 
 
 def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> Iterable[_ImportedRow]:
