@@ -42,9 +42,9 @@ def section(analysis: Analysis) -> Section:
     ]
     categories = _categories(analysis.error_counts)
     if categories.height:
+        names = [name for name in ("category", "system") if name in categories.columns]
         columns = (
-            text_column("category", "category"),
-            *(text_column("system", "system") for _ in range("system" in categories.columns)),
+            *(text_column(name, name) for name in names),
             count_column("errors", "errors"),
             number_column("per_text", "per text"),
         )
@@ -76,8 +76,7 @@ def _places(analysis: Analysis) -> str:
     places = error_places(analysis.study, analysis.judgments)
     if not places.height:
         return ""
-    thirds = places.group_by((pl.col("part") - 1) // (PLACES // 2)).agg(pl.col("proportion").sum()).sort("part")
-    first = float(thirds["proportion"][0])
+    first = float(places.filter(pl.col("part") <= PLACES // 2)["proportion"].sum())
     return f"{percent(first)} of the marked characters are in the first half of their text."
 
 
