@@ -37,8 +37,8 @@ def _(protocol: PerItemProtocol, items: Sequence[Item], prompt: Prompt) -> Any:
 def _(protocol: ErrorSpans, items: Sequence[Item], prompt: Prompt) -> Any:
     answer: dict[str, Any] = {}
     for item in items:
-        shown = item.text if len(items) > 1 else ""
-        value: dict[str, Any] = {"spans": _ask_marks(protocol, item, shown, prompt)}
+        label = item.text if len(items) > 1 else ""
+        value: dict[str, Any] = {"spans": _ask_marks(protocol, item, label, prompt)}
         if protocol.score == "slider":
             score: Any = _ask_value(protocol, item, "score", ONLY, prompt)
             value |= score
@@ -46,13 +46,13 @@ def _(protocol: ErrorSpans, items: Sequence[Item], prompt: Prompt) -> Any:
     return answer
 
 
-def _ask_marks(protocol: ErrorSpans, item: Item, shown: str, prompt: Prompt) -> list[Any]:
+def _ask_marks(protocol: ErrorSpans, item: Item, label: str, prompt: Prompt) -> list[Any]:
     """Ask for the wrong words, one error a line, until the line is empty."""
     severity = next(iter(protocol.severities))
     example = f"{severity}: {f'{protocol.categories[0]}: ' if protocol.categories else ''}the wrong words"
     marks: list[Any] = []
     note = ""
-    while text := prompt(f"{note}{shown} error {len(marks) + 1} ({example}; empty for none)".strip()):
+    while text := prompt(f"{note}{label} error {len(marks) + 1} ({example}; empty for none)".strip()):
         note = ""
         parts = [part.strip() for part in text.split(":", 2 if protocol.categories else 1)]
         try:

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from steelyard.observations import UNKNOWN, FloatArray, IntArray, Spans
-from steelyard.reliability.bootstrap import Bootstrap
+from steelyard.reliability.bootstrap import Bootstrap, SumStatistic
 from steelyard.reliability.gamma import gamma
 from steelyard.reliability.proportions import proportion
 from steelyard.reliability.statistic import Statistic, Statistics
@@ -79,8 +79,8 @@ class _Texts:
         self.level = np.array([self.order.index(name) for name in spans.severities.ids] + [1], np.int8)
         end = np.zeros(len(spans.items), np.int64)
         np.maximum.at(end, spans.item[spans.row_of_mark], np.maximum(spans.end, 0))
-        known = np.array([lengths.get(name, 0) for name in spans.items.ids], np.int64)
-        self.length = np.maximum(end, known)
+        text_length = np.array([lengths.get(name, 0) for name in spans.items.ids], np.int64)
+        self.length = np.maximum(end, text_length)
         self.rows: dict[int, list[int]] = defaultdict(list)
         for row, item in enumerate(spans.item.tolist()):
             self.rows[item].append(row)
@@ -168,11 +168,23 @@ def _gamma(texts: _Texts, pairs: list[tuple[int, int]], bootstrap: Bootstrap) ->
     first: IntArray = np.array([one for one, _ in marked], np.int32)
     results = [gamma(units[one], units[other], int(texts.length[spans.item[one]]), rng) for one, other in marked]
     observed, expected = (np.array([getattr(one, name) for one in results]) for name in ("observed", "expected"))
-    ratio = _by_item("gamma", texts, first.astype(np.int64), observed, expected, bootstrap)
-    if ratio.value is None:
-        return ratio
-    ends = (None, None) if ratio.lower is None or ratio.upper is None else (1 - ratio.upper, 1 - ratio.lower)
-    return Statistic("gamma", 1 - ratio.value, *ends, ratio.interval, ratio.n, note)
+    items, cluster = np.unique(spans.item[first], return_inverse=True)
+    sums = tuple(np.bincount(cluster, column, len(items)) for column in (observed, expected))
+    return bootstrap.statistic(
+        "gamma",
+        SumStatistic(sums, _gamma_of),
+        len(items),
+        unit="items",
+        note=note,
+        undefined="no text with a mark was judged by two annotators.",
+        names=lambda: tuple(spans.items[int(item)] for item in items),
+    )
+
+
+def _gamma_of(sums: FloatArray) -> FloatArray:
+    observed, expected = sums
+    value: FloatArray = 1 - np.where(expected > 0, observed / np.where(expected > 0, expected, 1), np.nan)
+    return value
 
 
 def _confusion(texts: _Texts, pairs: list[tuple[int, int]]) -> pl.DataFrame:

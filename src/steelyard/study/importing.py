@@ -200,8 +200,10 @@ def _with_marks(answers: Iterable[_ImportedRow], read: JudgmentFile) -> Iterator
         for item, score in answer.answer.items():
             marks = {name: read.marks(name, answer.criterion, answer.row) for name in ("spans", "suggestions")}
             if marks["spans"] is not None:
-                known = {name: value for name, value in marks.items() if value is not None}
-                answer.answer[item] = {"score": score, **known}
+                answer.answer[item] = {
+                    "score": score,
+                    **{key: value for key, value in marks.items() if value is not None},
+                }
         yield answer
 
 

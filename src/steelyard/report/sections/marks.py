@@ -99,8 +99,8 @@ def _severities(analysis: Analysis) -> list[Block]:
     tables = []
     for stage, agreement in analysis.mark_agreement.items():
         if agreement.severities.height:
-            shown = agreement.severities.with_columns(pl.col("first", "second").replace("", "not marked"))
+            table = agreement.severities.with_columns(pl.col("first", "second").replace("", "not marked"))
             name = "severities" if len(analysis.mark_agreement) == 1 else f"severities-{stage}"
             caption = "Severities that two annotators gave to the same characters, of those that either marked."
-            tables.append(Table(name, caption, shown, columns))
+            tables.append(Table(name, caption, table, columns))
     return list(tables)
