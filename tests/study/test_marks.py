@@ -35,6 +35,7 @@ def write(folder: Path, protocol: str = "", items: str | None = None) -> Path:
 def answer(study: Study, annotator: str, answers: dict[str, dict[str, object]]) -> None:
     for _ in answers:
         task = study.ask(annotator)
+        assert task is not None
         study.tell(task, {item: answers[item] for item in task.item_ids})
 
 

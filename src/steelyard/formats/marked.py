@@ -86,7 +86,8 @@ def read_esa(data: bytes, file: str) -> tuple[pl.DataFrame, pl.DataFrame, list[i
                 raise DataError("not JSON.", "Write one object per line.", file=file, line=number) from None
             lines.append(number)
     pairs = {str(record.get("langs", "")) for record in records}
-    rows, items, kept = [], {}, []
+    rows, kept = [], []
+    items: dict[str, dict[str, object]] = {}
     for record, line in zip(records, lines, strict=True):
         if not is_esa(list(record)):
             raise DataError(f"it lacks one of {', '.join(_ESA)}.", "Complete or remove the line.", file=file, line=line)

@@ -28,6 +28,7 @@ MQM_CATEGORIES = (
 MOST_SPANS = 500
 """Most marks of one answer about one text."""
 _LONGEST_NAME = 200
+_FURTHEST = 10_000_000
 _FIELDS = ("start", "end", "omission", "severity", "category", "suggestion")
 
 Mark = dict[str, object]
@@ -273,9 +274,10 @@ def _refuse_beyond(item: Item, marks: Iterable[Mark]) -> None:
 
 
 def _offset(value: object, field: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0 or value > 10_000_000:
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else -1
+    if not 0 <= number <= _FURTHEST:
         raise refuse(f"{value!r:.100} is not a position in a text.", "Give a whole number from 0.", field)
-    return int(value)
+    return number
 
 
 def _one_of(what: str, value: object, names: Sequence[str] | None, field: str) -> str:
@@ -288,7 +290,7 @@ def _one_of(what: str, value: object, names: Sequence[str] | None, field: str) -
 
 def mark_of_quote(text: str, quote: str, severity: str, category: str = "") -> Mark:
     """Return the mark of the first place where a text has these words; an omission for an empty quote."""
-    attributes: Mark = {"severity": severity} | ({"category": category} if category else {})
+    attributes: Mark = {"severity": severity, **({"category": category} if category else {})}
     if not quote:
         return {"omission": True, **attributes}
     start = text.find(quote)

@@ -137,7 +137,7 @@ def _by_item(
 ) -> Statistic:
     """Compute Σ part / Σ whole, resampled over items."""
     items, cluster = np.unique(texts.spans.item[rows], return_inverse=True)
-    sums = [np.bincount(cluster, column, len(items)) for column in (part, whole)]
+    sums = [np.bincount(cluster, column, len(items)).astype(np.float64) for column in (part, whole)]
     return proportion(
         key,
         sums[0],
@@ -169,7 +169,7 @@ def _gamma(texts: _Texts, pairs: list[tuple[int, int]], bootstrap: Bootstrap) ->
     results = [gamma(units[one], units[other], int(texts.length[spans.item[one]]), rng) for one, other in marked]
     observed, expected = (np.array([getattr(one, name) for one in results]) for name in ("observed", "expected"))
     items, cluster = np.unique(spans.item[first], return_inverse=True)
-    sums = tuple(np.bincount(cluster, column, len(items)) for column in (observed, expected))
+    sums = tuple(np.bincount(cluster, column, len(items)).astype(np.float64) for column in (observed, expected))
     return bootstrap.statistic(
         "gamma",
         SumStatistic(sums, _gamma_of),

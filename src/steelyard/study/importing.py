@@ -187,8 +187,8 @@ def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_ImportedRow]:
                 "shown together.",
                 "Add a column 'task' that is the same for the rows of one task.",
             )
-        answers = _per_item(cast("Mapping[str, Ratings | Labels]", read.by_criterion), together)
-        return _with_marks(answers, read) if Spans.kind in stage.protocol.kinds else answers
+        per_item = _per_item(cast("Mapping[str, Ratings | Labels]", read.by_criterion), together)
+        return _with_marks(per_item, read) if Spans.kind in stage.protocol.kinds else per_item
     by_kind: dict[str, Any] = {Comparisons.kind: _comparisons, Choices.kind: _choices, Rankings.kind: _rankings}
     answers: Iterable[_ImportedRow] = by_kind[first.kind](first)
     return answers
