@@ -1,9 +1,13 @@
-"""Write docs/reproductions.md by running every experiment: python -m scripts.reproductions [--data DIR] [--jobs N]."""
+"""Write docs/reproductions.md by running every experiment: python -m scripts.reproductions [--data DIR] [--jobs N].
+
+`--only NAME…` runs some experiments and replaces their sections of the page.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,27 +47,49 @@ number. A number in brackets refers to the reason for a difference, given below 
 
 def page(results: Sequence[Reproduction]) -> str:
     """Return the page."""
-    lines = [INTRODUCTION, *_summary(results)]
+    lines: list[str] = []
     for paper in dict.fromkeys(one.experiment.paper for one in results):
         lines += [f"## {paper}", ""]
         for one in results:
             if one.experiment.paper == paper:
                 lines += _section(one)
-    return "\n".join(lines).rstrip() + "\n"
+    return _with_summary("\n".join(lines).rstrip() + "\n")
 
 
-def _summary(results: Sequence[Reproduction]) -> list[str]:
+def updated(text: str, results: Sequence[Reproduction]) -> str:
+    """Return the page with the sections of some experiments replaced, or added at the end of their paper's chapter."""
+    chapters = re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]
+    for one in results:
+        section = "\n".join(_section(one)).rstrip() + "\n"
+        marker, title = f"`python -m reproductions {one.experiment.name}`", f"## {one.experiment.paper}\n"
+        at = next((number for number, chapter in enumerate(chapters) if chapter.startswith(title)), None)
+        if at is None:
+            chapters.append(f"{title}\n{section}\n")
+            continue
+        head, *sections = re.split(r"^(?=### )", chapters[at], flags=re.MULTILINE)
+        others = [each for each in sections if marker not in each]
+        place = next((number for number, each in enumerate(sections) if marker in each), len(others))
+        others.insert(place, section + "\n")
+        chapters[at] = head + "".join(each.rstrip() + "\n\n" for each in others)
+    return _with_summary("".join(chapters).rstrip() + "\n")
+
+
+def _with_summary(chapters: str) -> str:
+    """Put the introduction, and a table that counts the rows of all tables, before the chapters."""
     lines = [
+        INTRODUCTION,
         "| paper | experiments | published numbers | as printed | else within our interval |",
         "|---|---:|---:|---:|---:|",
     ]
-    for paper in dict.fromkeys(one.experiment.paper for one in results):
-        of_paper = [one for one in results if one.experiment.paper == paper]
-        claims = [claim for one in of_paper for claim in one.claims if claim.published is not None]
-        same = sum(map(agrees, claims))
-        within = sum(covers(claim) and not agrees(claim) for claim in claims)
-        lines.append(f"| {paper} | {len(of_paper)} | {len(claims)} | {same} | {within} |")
-    return [*lines, ""]
+    for chapter in re.split(r"^(?=## )", chapters, flags=re.MULTILINE)[1:]:
+        paper = chapter.partition("\n")[0].removeprefix("## ")
+        rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in chapter.splitlines() if line.startswith("| ")]
+        cells = [[cell.strip() for cell in row] for row in rows if len(row) == 6]
+        claims = [row for row in cells if row[3] not in {"–", "published"}]
+        same = sum(row[4] == "=" for row in claims)
+        within = sum(row[5].startswith("within") for row in claims)
+        lines.append(f"| {paper} | {chapter.count(chr(10) + '### ')} | {len(claims)} | {same} | {within} |")
+    return "\n".join(lines) + "\n\n" + chapters
 
 
 def _section(one: Reproduction) -> list[str]:
@@ -106,10 +132,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("STEELYARD_DATA", "data")))
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", nargs="+", choices=list(experiments()), metavar="NAME", help="run these only")
     arguments = parser.parse_args()
     begin = time.perf_counter()
     results = []
-    for one in reproduce_all([cls() for cls in experiments().values()], arguments.data, jobs=arguments.jobs):
+    classes = [cls for name, cls in experiments().items() if not arguments.only or name in arguments.only]
+    for one in reproduce_all([cls() for cls in classes], arguments.data, jobs=arguments.jobs):
         print(f"{one.seconds:7.1f} s  {one.experiment.name}", flush=True)
         results.append(one)
         picture = _picture(one)
@@ -117,10 +145,14 @@ def main() -> None:
             FIGURES.mkdir(parents=True, exist_ok=True)
             (FIGURES / picture[0]).write_bytes(picture[1])
     current = {picture[0] for one in results if (picture := _picture(one)) is not None}
-    for path in FIGURES.iterdir():
-        if path.name not in current:
-            path.unlink()
-    PAGE.write_text(page(results), encoding="utf-8")
+    if arguments.only:
+        text = updated(PAGE.read_text(encoding="utf-8"), results)
+    else:
+        text = page(results)
+        for path in FIGURES.iterdir():
+            if path.name not in current:
+                path.unlink()
+    PAGE.write_text(text, encoding="utf-8")
     print(f"{time.perf_counter() - begin:7.1f} s  in all; {PAGE.relative_to(ROOT)} is written")
 
 

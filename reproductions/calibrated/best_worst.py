@@ -49,7 +49,7 @@ class BestWorst(Experiment):
 
     def small(self) -> Self:
         """Return a few relations at one budget."""
-        return replace(self, budgets=(2,), relations=6, splits=1, large_splits=0, draws=100)
+        return replace(self, budgets=(2,), relations=6, splits=1, large_splits=0, draws=80)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Split recording after recording, by tuples and by answers."""

@@ -47,7 +47,7 @@ class HeldOut(Experiment):
 
     def small(self) -> Self:
         """Return few draws of small recordings."""
-        return replace(self, sets=("word similarity", "affect, anger", "affect, valence"), draws=100)
+        return replace(self, sets=("word similarity", "affect, anger", "affect, valence"), draws=80)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Count how many held-out ratings lie within their interval."""

@@ -40,7 +40,7 @@ class MixedProtocols(Experiment):
 
     def small(self) -> Self:
         """Return few runs at one budget, with the differences that the simulated annotators have."""
-        return replace(self, budgets=(8,), runs=4, draws=20, annotator_effects="noise")
+        return replace(self, budgets=(8,), runs=4, draws=80, annotator_effects="noise")
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Simulate run by run, the same crowd for all three ways."""

@@ -72,7 +72,7 @@ class NonInferior(Experiment):
     def small(self) -> Self:
         """Return one trial of some recordings, and no systems."""
         sets = ("affect, anger", "affect, joy", "affect, valence", "word similarity", "RTE")
-        return replace(self, sets=sets, few=(3,), by_system=(), most_decisions=400, trials=1, draws=100)
+        return replace(self, sets=sets, few=(3,), by_system=(), most_decisions=400, trials=1, draws=80)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Go over the recordings one by one."""

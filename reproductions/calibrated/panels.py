@@ -63,7 +63,7 @@ class Panels(Experiment):
 
     def small(self) -> Self:
         """Return a few panels."""
-        return replace(self, panels=3, most_items=40, draws=100)
+        return replace(self, panels=3, most_items=40, draws=80)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Score panel after panel."""
@@ -118,6 +118,7 @@ class Panels(Experiment):
         yield Claim(f"panels that lose more than {LOSS} against the mean", 100 * float((loss > LOSS).mean()), unit="%")
         yield Claim("of these, without a warning", 100 * float(((loss > LOSS) & quiet).mean()), unit="%")
         yield Claim("largest loss against the mean", float(loss.max()))
+        yield Claim("panels with a warning", 100 * float((~quiet).mean()), unit="%")
         for name in SIMPLE[1:]:
             other = (table["mean"] - table[name]).to_numpy()
             yield Claim(f"{name}: panels that lose more than {LOSS}", 100 * float((other > LOSS).mean()), unit="%")

@@ -43,7 +43,7 @@ class Spam(Experiment):
 
     def small(self) -> Self:
         """Return one run with and without spam."""
-        return replace(self, shares=(0.0, 0.3), runs=1, draws=100)
+        return replace(self, shares=(0.0, 0.3), runs=1, draws=80)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Replace the answers of some annotators by random ones, in recorded sliders and in simulation."""

@@ -12,9 +12,9 @@ import polars as pl
 
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.easl.methods import PAPER, Method, Panel, RecordedPanel, SimulatedPanel, rounds
-from reproductions.easl.populations import TASKS
+from reproductions.easl.populations import AGREEMENT, POLITICAL, PROPOSITIONS, TASKS, agreement, read_propositions
 from reproductions.easl.sliders import SLIDERS, parted, read_sliders
-from steelyard.observations import FloatArray, Index
+from steelyard.observations import FloatArray, Index, IntArray
 from steelyard.report.charts import Chart, titled, values_of
 from steelyard.simulate import RecordedAnnotators, SimulatedAnnotators, make_crowd
 
@@ -39,7 +39,8 @@ _TRUTH = "truth"
 _MEAN = "RA by the Beta's mean"
 _SHOWN = (_TRUTH, str(Method.DA), str(Method.RA), _MEAN, str(Method.EASL))
 _BINS = np.linspace(0, 1, 6)
-_SIMULATED, _REPLAYED = "simulated political spectrum", "NLI sliders replayed"
+_SIMULATED, _REPLAYED = "political propositions, simulated annotators", "NLI sliders replayed"
+_ROWS = "the ten rows of Table 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,10 @@ class Histograms(Experiment):
     name: ClassVar[str] = "easl.histograms"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Figures 7 and 10, Table 1: distribution of scores on the scale"
-    data: ClassVar[tuple[str, ...]] = (SLIDERS,)
+    data: ClassVar[tuple[str, ...]] = (SLIDERS, PROPOSITIONS)
 
     items: int = 150
+    """Items of the replay; the propositions are the paper's 150."""
     rounds: int = 10
     runs: int = 20
     seed: int = 0
@@ -64,11 +66,12 @@ class Histograms(Experiment):
         """Collect by simulation and by replay."""
         ratings = read_sliders(data)
         scores: dict[str, list[dict[str, FloatArray]]] = {_SIMULATED: [], _REPLAYED: []}
-        population = TASKS["political spectrum"]
+        truth, agreed = read_propositions(data), []
+        rows = _nearest(np.array(list(truth.values())), _TABLE_1[:, 0] / 100)
         for run in range(self.runs):
             rng = np.random.default_rng([self.seed, run])
-            truth = population.truth([f"item-{number}" for number in range(self.items)], rng)
-            crowd = make_crowd(50, rng, population)
+            crowd = make_crowd(50, rng, TASKS[POLITICAL])
+            agreed.append(agreement(SimulatedPanel(SimulatedAnnotators(crowd, truth, rng), rng), 10))
             simulated = [SimulatedPanel(SimulatedAnnotators(crowd, truth, rng), rng) for _ in _COLUMN]
             scores[_SIMULATED].append(self._scores(np.array(list(truth.values())), simulated, rng))
             items, value, answers = parted(ratings, self.items, rng)
@@ -76,12 +79,20 @@ class Histograms(Experiment):
             scores[_REPLAYED].append(self._scores(value, recorded, rng))
             progress(run + 1, self.runs)
         table = _bin(scores)
+        of_rows = [{name: value[rows] for name, value in run.items()} for run in scores[_SIMULATED]]
         claims = [
+            Claim(
+                "agreement of ten annotators (ρ) on the political propositions",
+                float(np.mean(agreed)),
+                published=AGREEMENT[POLITICAL],
+                why="the annotators' noise was chosen to match it",
+            ),
             *(
-                _slope_claim(scores[_SIMULATED], str(method), _published_slope(column), _SIMULATED)
+                _slope_claim(of_rows, str(method), _published_slope(column), _ROWS)
                 for method, column in _COLUMN.items()
             ),
-            _slope_claim(scores[_SIMULATED], _MEAN, _published_slope(_COLUMN[Method.RA]), _SIMULATED),
+            _slope_claim(of_rows, _MEAN, _published_slope(_COLUMN[Method.RA]), _ROWS),
+            *(_slope_claim(scores[_SIMULATED], name, None, _SIMULATED) for name in _SHOWN[1:]),
             *(_slope_claim(scores[_REPLAYED], name, None, _REPLAYED) for name in _SHOWN[1:]),
         ]
         return Outcome(tuple(claims), table, lambda: _chart(table), _NOTES)
@@ -99,13 +110,24 @@ class Histograms(Experiment):
 _NOTES = (
     "A slope of 1 means that differences in scores are as large as differences in true values; it is below 1 if "
     "scores are shrunk to the middle.",
-    "In Eq. 12 the mode of a Beta that starts at α = β = 1 is 0 or 1 after a first loss or win, however small the "
-    "step. With the agreement of the paper's annotators, the modes of ranking aggregation therefore have a wide "
-    "range. The mean of the Beta, α/(α + β), has the narrow range of Table 1, although the paper states that it "
-    "used the mode. With less agreement, as on the replayed sliders (which are compared across annotators), the "
-    "modes have a narrow range as well.",
-    "Figures 7 and 10 are histograms of other items; only the form can be compared.",
+    "The propositions are the paper's; many lie at the ends of the spectrum. Their annotations are not available: "
+    "simulated annotators have the agreement that the paper reports. The rows of Table 1 are the propositions whose "
+    "gold is nearest to those printed.",
+    "Ranking aggregation is drawn to the middle when it is scored by the mode of the Beta, as the paper states; the "
+    "Beta's mean, α/(α + β), is drawn there further than in Table 1.",
+    "Figure 7 is a histogram of other items (lexical frequency); only the form can be compared.",
 )
+
+
+def _nearest(values: FloatArray, wanted: FloatArray) -> IntArray:
+    """Return the positions of the values nearest to those wanted, each once."""
+    free = np.ones(len(values), bool)
+    positions = []
+    for value in wanted:
+        at = int(np.where(free, np.abs(values - value), np.inf).argmin())
+        free[at] = False
+        positions.append(at)
+    return np.array(positions, np.int32)
 
 
 def _published_slope(column: int) -> float:
@@ -120,9 +142,9 @@ def _slope(score: FloatArray, truth: FloatArray) -> float:
 def _slope_claim(runs: list[dict[str, FloatArray]], name: str, published: float | None, where: str) -> Claim:
     slopes = np.array([_slope(run[name], run[_TRUTH]) for run in runs])
     reach = 1.96 * float(slopes.std(ddof=1)) / len(slopes) ** 0.5
-    why = "the paper has no such items" if published is None else "simulated annotators; Table 1 has ten propositions"
-    if name == str(Method.RA) and published is not None:
-        why = "modes have a wider range than in Table 1; means of the Beta have a similar range (see the notes)"
+    why = "not in the paper" if published is None else "simulated annotators"
+    if name == _MEAN and published is not None:
+        why = "the paper scores by the mode"
     mean = float(slopes.mean())
     return Claim(
         f"slope of scores on true values, {name}, {where}", mean, mean - reach, mean + reach, published, why=why

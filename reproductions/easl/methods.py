@@ -91,12 +91,15 @@ class RecordedPanel:
 
 
 def rounds(method: Method, panel: Panel, count: int, rng: np.random.Generator) -> Iterator[BetaState]:
-    """Run several rounds and yield the posterior of every item after each."""
+    """Run several rounds and yield the posterior of every item after each.
+
+    The first round of EASL and of ranking aggregation is a random partition, as in the authors' implementation.
+    """
     n = len(panel.index)
     easl, ranking = EASL(), BoundedRanking(gamma=GAMMA, epsilon=GAMMA)
     state = easl.start(n)
-    for _ in range(count):
-        tasks = _tasks(method, state, n, rng)
+    for number in range(count):
+        tasks = _tasks(method, state, n, rng, is_first=number == 0)
         value = panel.rate(tasks)
         if method == Method.RA:
             state = ranking.update(state, pairs(tasks, value, panel.index))
@@ -106,10 +109,10 @@ def rounds(method: Method, panel: Panel, count: int, rng: np.random.Generator) -
         yield state
 
 
-def _tasks(method: Method, state: BetaState, n: int, rng: np.random.Generator) -> IntArray:
+def _tasks(method: Method, state: BetaState, n: int, rng: np.random.Generator, *, is_first: bool) -> IntArray:
     if method == Method.DA:
         return np.arange(n, dtype=np.int32)[:, None]
-    if method == Method.FIVES:
+    if method == Method.FIVES or is_first:
         whole = n - n % TOGETHER.size
         return rng.permutation(n)[:whole].astype(np.int32).reshape(-1, TOGETHER.size)
     return sample_round(state, TOGETHER.size, GAMMA, rng)

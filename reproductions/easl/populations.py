@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from reproductions.easl.methods import Panel
+from steelyard.formats import read_table
 from steelyard.reliability.correlation import spearman
 from steelyard.simulate import Population
 
 # Footnotes 17 and 20: the agreement of ten annotators in direct assessment, Spearman's ρ.
 AGREEMENT = {"lexical frequency": 0.37, "political spectrum": 0.67}
 
+POLITICAL = "political spectrum"
 TASKS = {
     "lexical frequency": Population(noise=0.295, lapse=0.0),
-    "political spectrum": Population(noise=0.13, lapse=0.0),
+    POLITICAL: Population(noise=0.2, lapse=0.0),
 }
+"""Annotators with the published agreement: on items drawn at random, and on the paper's own propositions."""
+
+PROPOSITIONS = "easl_political/items.csv.gz"
+"""The 150 propositions of §5.2, many of which lie at the ends of the spectrum."""
 
 NOTHING = "no effect of context"
 CONTEXTS: dict[str, dict[str, float]] = {
@@ -26,6 +34,14 @@ CONTEXTS: dict[str, dict[str, float]] = {
     "fives shifted together": {"context_shift": 0.1},
 }
 """How items shown together are rated: with less noise each, or all shifted the same way by the others."""
+
+
+def read_propositions(data: Path) -> dict[str, float]:
+    """Read the gold of the 150 propositions of §5.2, from −2 to 2, as values on [0, 1]."""
+    frame = read_table(data / PROPOSITIONS).select(
+        pl.col("item").cast(pl.String), (pl.col("gold").cast(pl.Float64) + 2) / 4
+    )
+    return dict(frame.iter_rows())
 
 
 def context(population: Population, name: str) -> Population:

@@ -86,7 +86,7 @@ def read(kind: str, rows: list[dict[str, Any]]) -> Observations:
 
 def fit(name: str, kind: str, rows: list[dict[str, Any]]) -> Any:
     # Few draws show whether a fit works; the full form has the default number.
-    model = registry.create("models", name, {"draws": 100} if name == "calibrated_scale" and not FULL else {})
+    model = registry.create("models", name, {"draws": 40} if name == "calibrated_scale" and not FULL else {})
     observations = read(kind, rows)
     extra = {}
     if "gold" in inspect.signature(model.fit).parameters:

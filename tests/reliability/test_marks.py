@@ -7,7 +7,6 @@ import pytest
 
 from steelyard.observations import Index, MarkedText, Span, Spans
 from steelyard.reliability import mark_agreement
-from steelyard.study.observing import span_columns
 
 
 def spans(rows: list[tuple[str, str, list[Span]]]) -> Spans:
@@ -15,7 +14,7 @@ def spans(rows: list[tuple[str, str, list[Span]]]) -> Spans:
     annotators = Index(sorted({who for who, _, _ in rows}))
     items = Index(sorted({item for _, item, _ in rows}))
     shared = {"items": items, "annotators": annotators, "annotator": annotators.codes([who for who, _, _ in rows])}
-    return span_columns([MarkedText(item, tuple(marks)) for _, item, marks in rows], shared)
+    return Spans.of([MarkedText(item, tuple(marks)) for _, item, marks in rows], **shared)
 
 
 ROWS = [

@@ -126,6 +126,28 @@ def test_every_way_to_halve_four_judgments_comes_equally_often() -> None:
     assert np.mean(ways[:, 1:] == ways[:, :-1]) == pytest.approx(1 / 6, abs=0.03)
 
 
+def test_split_tuples_stay_together_and_change_halves_from_trial_to_trial() -> None:
+    rng = np.random.default_rng(2)
+    for observations in (choices_of(8, 10, 5, rng), comparisons_of(5, 4, rng)):
+        units = Splitter.of(observations, "unit", 3)
+        group = np.empty(len(observations), int)
+        for number, (low, high) in enumerate(zip(units.start[:-1], units.start[1:], strict=True)):
+            group[units.order[low:high]] = number
+        by_tuple, sides = Splitter.of(observations, "tuple", 3), []
+        for trial in range(6):
+            halves = by_tuple.halves(trial)
+            first = [halves[group == number] for number in range(len(units.sizes))]
+            assert all(len(set(half.tolist())) == 1 for half in first)
+            sides.append([half[0] for half in first])
+            assert abs(np.sum(np.array(sides[-1]) == FIRST) - len(first) / 2) <= 0.5
+        assert len({tuple(side) for side in sides}) == 6
+
+
+def test_ratings_have_no_tuples_to_split() -> None:
+    with pytest.raises(DataError, match="ratings have no tuples"):
+        split_half(ratings_of(5, 4, 1, np.random.default_rng(0)), by="tuple")
+
+
 def test_an_annotator_is_not_always_in_the_same_half() -> None:
     ratings = ratings_of(200, 4, 1, np.random.default_rng(0))
     halves = Splitter.of(ratings, "unit", 0).halves(0)

@@ -45,7 +45,7 @@ def test_sliders_and_comparisons_together_do_about_as_well_as_the_better_alone()
     (gain,) = MixedProtocols().small().run(Path(), ignore_progress).claims
     assert gain.ours > -0.015
     if FULL:
-        (gain,) = MixedProtocols(budgets=(8,), runs=8, draws=20).run(Path(), ignore_progress).claims
+        (gain,) = MixedProtocols(budgets=(8,), runs=8, draws=400).run(Path(), ignore_progress).claims
         assert gain.upper is not None
         assert gain.upper > 0
 

@@ -34,8 +34,8 @@ def claim(outcome: Outcome, *parts: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def simulated() -> Outcome:
-    return SimulatedCurves().small().run(Path(), ignore_progress)
+def simulated(shared_data: Path) -> Outcome:
+    return SimulatedCurves().small().run(shared_data, ignore_progress)
 
 
 @pytest.mark.slow
@@ -55,8 +55,9 @@ def test_easl_gains_only_where_company_steadies_the_ratings(simulated: Outcome, 
 
 @pytest.mark.parametrize("task", list(AGREEMENT))
 def test_fives_at_random_gain_more_than_those_easl_chooses(simulated: Outcome, task: str) -> None:
-    for context in (NOTHING, "noise ×0.8 shown together", "noise ×0.6 shown together"):
-        assert claim(simulated, "of random fives", task, context) > claim(simulated, "of EASL", task, context)
+    contexts = (NOTHING, "noise ×0.8 shown together", "noise ×0.6 shown together")
+    fives, easl = ([claim(simulated, f"of {how}", task, each) for each in contexts] for how in ("random fives", "EASL"))
+    assert np.mean(fives) > np.mean(easl)
 
 
 @pytest.mark.shared_data
@@ -72,11 +73,12 @@ def test_choosing_what_to_ask_gains_nothing_on_recorded_sliders(shared_data: Pat
 def test_ranking_aggregation_is_drawn_to_the_middle_and_the_others_are_not(shared_data: Path) -> None:
     """Table 1: from gold 0 to 100, direct assessment and EASL go from 7 to 92, ranking aggregation from 30 to 76."""
     outcome = Histograms().small().run(shared_data, ignore_progress)
+    # With the paper's propositions and agreement, the mode has the published slope of .52.
+    assert claim(outcome, f"true values, {Method.RA},", "rows of Table 1") == pytest.approx(0.52, abs=0.08)
     for where in ("simulated", "replayed"):
-        mean = claim(outcome, "Beta's mean", where)
-        assert mean < 0.65
+        assert claim(outcome, "Beta's mean", where) < claim(outcome, f"true values, {Method.RA},", where) < 0.65
         for method in (Method.DA, Method.EASL):
-            assert claim(outcome, f"true values, {method},", where) > 0.8
+            assert claim(outcome, f"true values, {method},", where) > 0.75
     assert outcome.table is not None
     shares = outcome.table.group_by("where", "method").agg(pl.col("share").sum())
     assert shares.height == 10

@@ -11,12 +11,11 @@ import pytest
 
 from steelyard.analysis.analysis import Analysis
 from steelyard.models.systems.comparison import SystemOptions
-from steelyard.observations import Index, MarkedText, Span
+from steelyard.observations import Index, MarkedText, Span, Spans
 from steelyard.protocols import ErrorSpans
 from steelyard.reliability import mark_agreement
 from steelyard.study import Study
 from steelyard.study.importing import import_file
-from steelyard.study.observing import span_columns
 
 pytestmark = [pytest.mark.shared_data]
 
@@ -160,7 +159,7 @@ def test_agreement_on_three_raters_marks_is_computed_within_cells(shared_data):
         "annotators": raters,
         "annotator": raters.codes([rater for _, rater in cells]),
     }
-    spans = span_columns([MarkedText(item, tuple(marks)) for (item, _), marks in cells.items()], shared)
+    spans = Spans.of([MarkedText(item, tuple(marks)) for (item, _), marks in cells.items()], **shared)
     result = mark_agreement(spans, severity_order=("minor", "major"), replicates=50)
     assert result["agreement_on_any_error"].n == len(spans.items)
     low, high = result["gamma"].lower, result["gamma"].upper

@@ -11,6 +11,7 @@ import pytest
 from steelyard.analysis.analysis import Analysis
 from steelyard.errors import AnswerError, DataError
 from steelyard.formats import read_items, read_judgments, write_table
+from steelyard.reliability import mark_agreement
 from steelyard.report.document import Table
 from steelyard.report.sections import marks as section_on_marks
 from steelyard.study import Study
@@ -190,3 +191,13 @@ def test_cells_that_are_no_marks_are_refused_with_their_line(tmp_path, cell):
     pl.DataFrame({"item": ["A-0"], "value": [3], "spans": [cell]}).write_csv(path)
     with pytest.raises(DataError, match=r"log.csv.*line 2.*the marks cannot be read"):
         read_judgments(path)
+
+
+def test_agreement_on_the_marks_of_a_file(study, tmp_path):
+    path = tmp_path / "judgments.csv"
+    write_table(conventional_judgments(study, real_ids=True), path)
+    spans = read_judgments(path).marked_texts("")
+    assert spans is not None
+    assert mark_agreement(spans)["character_f1"].value == pytest.approx((8 + 8) / (4 + 8 + 12))
+    pl.read_csv(path).drop("spans").write_csv(path)
+    assert read_judgments(path).marked_texts("") is None

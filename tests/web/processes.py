@@ -45,7 +45,9 @@ class ServeProcess:
         self._folders = folders
         self._options = ["--workers", str(workers), *([] if database is None else ["--database", database])]
         self._port = port
-        self._environment = {**os.environ, "STEELYARD_TOKEN": token, "PYTHONUNBUFFERED": "1"}
+        # The process for dashboards takes longer to start than the server; tests that look at one start it by doing so.
+        environment = {"STEELYARD_TOKEN": token, "STEELYARD_PREPARE_DASHBOARDS": "0", "PYTHONUNBUFFERED": "1"}
+        self._environment = {**os.environ, **environment}
         self._log = log
         self._process: subprocess.Popen[str] | None = None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy import stats
+import scipy
 
 from steelyard.analysis.analysis import Analysis
 from steelyard.errors import DataError
@@ -250,7 +250,7 @@ def _length_bias(sample: _Sample) -> Statistic | None:
         if len(names) < 10 or length.std() == 0 or (judge - people).std() == 0:
             return None
         standard = [(values - values.mean()) / (values.std() or 1.0) for values in (judge, people)]
-        result = stats.spearmanr(length, standard[0] - standard[1])
+        result = scipy.stats.spearmanr(length, standard[0] - standard[1])
         interval = np.tanh(np.arctanh(result.statistic) + np.array([-1.96, 1.96]) / np.sqrt(max(len(names) - 3, 1)))
         note = "Spearman's correlation of length and judge minus people, both standardised"
         lower, upper = float(interval[0]), float(interval[1])

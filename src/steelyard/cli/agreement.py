@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
 from steelyard.cli.options import (
     ColumnsOption,
     EngineOption,
@@ -17,9 +21,24 @@ from steelyard.cli.options import (
     pairs,
 )
 
+if TYPE_CHECKING:
+    from steelyard.engines import LogFiles
+    from steelyard.formats import JudgmentFile
+    from steelyard.observations import Observations
+    from steelyard.reliability import Agreement
+
 
 def agreement(
     files: JudgmentsFiles,
+    experts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--expert",
+            metavar="NAME",
+            help="An annotator who is an expert: agreement of experts and others. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     form: FormatOption = Format.table,
     columns: ColumnsOption = None,
     kind: KindOption = None,
@@ -58,7 +77,12 @@ def agreement(
             )
         for criterion, judgments in read.by_criterion.items():
             if isinstance(judgments, Observations):
-                measured[criterion] = measure(judgments)
+                result = _with_experts(measure(judgments), judgments, experts or [])
+                measured[criterion] = _with_marks(result, read, criterion)
+            elif experts:
+                raise DataError(
+                    "--expert needs the judgments in memory.", "Leave --engine out, or use --engine memory."
+                )
             else:
                 from steelyard.engines.agreement import log_agreement
 
@@ -77,3 +101,36 @@ def agreement(
     else:
         print_frame(frame, form)
     print_notes(dict.fromkeys(note for result in measured.values() for note in result.notes))
+
+
+def _with_marks(result: Agreement, read: JudgmentFile | LogFiles, criterion: str) -> Agreement:
+    """Add the agreement on marked errors, if the file has any."""
+    from dataclasses import replace
+
+    from steelyard.formats import JudgmentFile
+    from steelyard.protocols.error_spans import SEVERITIES
+    from steelyard.reliability import mark_agreement
+
+    spans = read.marked_texts(criterion) if isinstance(read, JudgmentFile) else None
+    if spans is None:
+        return result
+    marks = mark_agreement(spans, severity_order=tuple(SEVERITIES))
+    return replace(result, statistics=(*result.statistics, *marks.statistics), notes=(*result.notes, *marks.notes))
+
+
+def _with_experts(result: Agreement, judgments: Observations, experts: list[str]) -> Agreement:
+    """Add the agreement of experts and of the other annotators, if experts are named."""
+    from dataclasses import replace
+
+    from steelyard.errors import DataError
+    from steelyard.observations import Ratings
+    from steelyard.reliability.ita import ita_with_experts
+
+    if not experts:
+        return result
+    if not isinstance(judgments, Ratings):
+        raise DataError(f"--expert needs ratings; these are {judgments.kind}.", "Leave --expert out.")
+    unknown = sorted(set(experts) - set(judgments.annotators.ids))
+    if unknown:
+        raise DataError(f"no annotator is called '{unknown[0]}'.", "Use the names of the file's annotator column.")
+    return replace(result, statistics=(*result.statistics, *ita_with_experts(judgments, experts)))

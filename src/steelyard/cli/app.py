@@ -158,6 +158,24 @@ class Commands(LazyGroup):
         Entry(
             "agreement", "agreement:agreement", RESULTS, "Measure the agreement of the annotators in one or more files."
         ),
+        Entry(
+            "split-half",
+            "split_half:split_half",
+            RESULTS,
+            "Measure split-half reliability, also by budget or by subset of the items.",
+        ),
+        Entry(
+            "compare-scores",
+            "compare_scores:compare_scores",
+            RESULTS,
+            "Compare two scorings of the same items: differences in score and rank, correlations.",
+        ),
+        Entry(
+            "annotators-needed",
+            "annotators_needed:annotators_needed",
+            RESULTS,
+            "Measure how accurate several annotators are together, and how many match an expert.",
+        ),
         Entry("import", "import_:import_judgments", DATA, "Import judgments from a file into a study."),
         Entry("export", "export:export", DATA, "Export judgments, scores, the event log or a complete data set."),
         Entry("backup", "backup:backup", DATA, "Write a complete study to one file, also while it is being served."),

@@ -30,6 +30,28 @@ def called(sources: Sequence[str]) -> str:
     return ", ".join(Path(source).name for source in sources[:3]) + (", …" if len(sources) > 3 else "")
 
 
+def judgments_by_criterion(
+    sources: Sequence[str], options: dict[str, Any]
+) -> tuple[dict[str, Observations], tuple[str, ...]]:
+    """Read a study's judgments that count, or those of files, into memory, by criterion; and notes.
+
+    `options` are those of `read_judgments`; a study has none of them.
+    """
+    from steelyard.errors import DataError
+
+    folder = Path(sources[0])
+    if len(sources) == 1 and (folder / "study.toml").is_file():
+        from steelyard.study import Study
+        from steelyard.study.fitting import kind_for
+
+        with Study.open(folder) as study:
+            return study.observations(options.get("kind") or kind_for(study.config.model, study.config.stages)), ()
+    with reading(sources, "memory", None, None, **options) as source:
+        if isinstance(source, SeveralFiles):
+            raise DataError("the files contain judgments of different kinds.", "Give one file at a time.")
+        return dict(source.by_criterion), tuple(source.notes)  # type: ignore[arg-type]
+
+
 @contextmanager
 def reading(
     sources: Sequence[str], engine: str | None, spark_master: str | None, memory: str | None, **options: Any

@@ -131,10 +131,11 @@ def start_calculator(context: typer.Context, folders: list[Path], database: str 
 
     So it imports and computes while this process imports the server and opens the studies. It ends with the command.
     """
-    from steelyard.web.calculator_process import CalculatorProcess, Source
+    from steelyard.web.calculator_process import CalculatorProcess, Source, prepares_dashboards
 
     sources = [Source(str(folder.resolve()), database) for folder in folders if (folder / "study.toml").is_file()]
-    CalculatorProcess.start(*sources[:_MOST_PREPARED])
+    if prepares_dashboards():
+        CalculatorProcess.start(*sources[:_MOST_PREPARED])
     context.call_on_close(CalculatorProcess.end)
 
 
@@ -205,8 +206,10 @@ def _serve_here(studies: Studies, listener: socket, **options: Any) -> None:
     import uvicorn
 
     from steelyard.web.app import create_app
+    from steelyard.web.calculator_process import prepares_dashboards
 
-    config = uvicorn.Config(create_app(studies, prepare_dashboards=True, **options), **SERVER_OPTIONS)
+    app = create_app(studies, prepare_dashboards=prepares_dashboards(), **options)
+    config = uvicorn.Config(app, **SERVER_OPTIONS)
     try:
         uvicorn.Server(config).run(sockets=[listener])
     except KeyboardInterrupt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +12,7 @@ from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_fo
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from steelyard.simulate import StudyForecast
+    from steelyard.simulate import Population, StudyForecast
     from steelyard.study.config import StudyConfig
 
 
@@ -36,6 +37,10 @@ def simulate(
     show: Annotated[int, typer.Option("--show", min=0, help="Number of example tasks to print.")] = 3,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Number of processes; 0 for one per core.")] = 1,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="DIR", help="Write one simulated study to a new folder.", show_default=False),
+    ] = None,
     form: FormatOption = Format.table,
 ) -> None:
     """Simulate a study before running it: tasks, time, cost and reliability.
@@ -43,6 +48,8 @@ def simulate(
     The study's data are not changed.
 
     Example: steelyard simulate words --annotators 40 --careless 0.1
+
+    With judgments, to try dashboard, report and export: steelyard simulate words --save words-simulated
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
@@ -56,6 +63,9 @@ def simulate(
     config, items = check_study(path)
     population = Population.of({"careless": careless, **settings(set_, "--set")})
     console = err_console()
+    if save is not None:
+        _save(path, save, annotators, population, seed)
+        return
     with Progress(TextColumn("simulating"), BarColumn(), console=console, transient=True) as progress:
         bar = progress.add_task("", total=STUDIES)
         forecast = forecast_study(
@@ -81,6 +91,22 @@ def simulate(
             f"annotators and scores are simulated ({STUDIES} studies); the 90 % range is over these studies",
         ]
     )
+
+
+def _save(folder: Path, target: Path, people: int, population: Population, seed: int) -> None:
+    """Write one simulated study to a new folder."""
+    from rich.progress import Progress, TextColumn
+
+    from steelyard.cli.output import err_console, print_done
+    from steelyard.simulate.saved_study import save_simulated_study
+
+    columns = (TextColumn("simulating"), TextColumn("{task.completed:,} judgments"))
+    with Progress(*columns, console=err_console(), transient=True) as progress:
+        bar = progress.add_task("", total=None)
+        count = save_simulated_study(
+            folder, target, people=people, population=population, seed=seed, on_progress=lambda: progress.advance(bar)
+        )
+    print_done(f"Wrote a simulated study with {count:,} judgments to {target}. Try: steelyard report {target}")
 
 
 def _print(console: Console, config: StudyConfig, found: StudyForecast) -> None:

@@ -22,7 +22,8 @@ from steelyard.formats.roles import Roles, find_roles
 from steelyard.formats.rows import BoolArray, Reading, Rows, encode
 from steelyard.formats.tables import Source, Table, open_table
 from steelyard.formats.wmt import is_wmt, read_wmt, rows_from_wmt
-from steelyard.observations import KINDS, UNKNOWN, Observations
+from steelyard.observations import KINDS, UNKNOWN, MarkedText, Observations, Ratings, Spans
+from steelyard.protocols.error_spans import spans_of
 
 _READERS: dict[str, Callable[[Rows, tuple[float, float] | None], Reading]] = {
     "ratings": read_ratings,
@@ -56,6 +57,19 @@ class JudgmentFile:
         default=lambda criterion: np.zeros(0, np.intp), repr=False, compare=False
     )
     """The row of the table, from 0, of each observation of a criterion."""
+
+    def marked_texts(self, criterion: str) -> Spans | None:
+        """Return the marked errors of the ratings of a criterion; None if the file has none."""
+        ratings = self.by_criterion[criterion]
+        if not isinstance(ratings, Ratings):
+            return None
+        marks = [self.marks("spans", criterion, number) for number in range(len(ratings))]
+        rows = np.array([number for number, spans in enumerate(marks) if spans is not None], np.intp)
+        if not rows.size:
+            return None
+        items = [ratings.items[int(code)] for code in ratings.item[rows]]
+        records = [MarkedText(item, spans_of(marks[row] or ())) for item, row in zip(items, rows, strict=True)]
+        return Spans.of(records, items=ratings.items, annotators=ratings.annotators, annotator=ratings.annotator[rows])
 
     @property
     def kind(self) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard.errors import DataError
 from steelyard.observations.base import Observations
 from steelyard.observations.index import UNKNOWN, Index, IntArray
-from steelyard.observations.single import Span
+from steelyard.observations.single import MarkedText, Span
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -45,6 +46,27 @@ class Spans(Observations):
         is_omission = self.start == UNKNOWN
         if (is_omission != (self.end == UNKNOWN)).any() or (self.start >= self.end)[~is_omission].any():
             raise DataError("a mark ends before it starts.", "Give start < end, in characters.")
+
+    @classmethod
+    def of(cls, records: Sequence[MarkedText], *, items: Index, **shared: Any) -> Spans:
+        """Return marked texts as arrays; `shared` are annotators and tasks, as of all observations."""
+        marks = [mark for record in records for mark in record.spans]
+        severities, categories = (
+            Index(sorted({name for mark in marks if (name := getattr(mark, field))}))
+            for field in ("severity", "category")
+        )
+        return cls(
+            item=items.codes([record.item for record in records]),
+            first=np.concatenate([[0], np.cumsum([len(record.spans) for record in records])]).astype(np.int64),
+            start=np.array([UNKNOWN if mark.start is None else mark.start for mark in marks], np.int32),
+            end=np.array([UNKNOWN if mark.end is None else mark.end for mark in marks], np.int32),
+            severity=severities.codes([mark.severity or None for mark in marks]),
+            category=categories.codes([mark.category or None for mark in marks]),
+            severities=severities,
+            categories=categories,
+            items=items,
+            **shared,
+        )
 
     def __len__(self) -> int:
         return len(self.item)

@@ -145,7 +145,9 @@ def _by_item(
         bootstrap,
         unit="items",
         note="",
-        undefined="no text was marked by two annotators." if whole.size == 0 else "nobody marked anything.",
+        undefined="undefined: no text was marked by two annotators"
+        if whole.size == 0
+        else "undefined: nothing is marked",
         names=lambda: tuple(texts.spans.items[int(item)] for item in items),
     )
 
@@ -176,7 +178,7 @@ def _gamma(texts: _Texts, pairs: list[tuple[int, int]], bootstrap: Bootstrap) ->
         len(items),
         unit="items",
         note=note,
-        undefined="no text with a mark was judged by two annotators.",
+        undefined="undefined: no text with a mark was judged by two annotators",
         names=lambda: tuple(spans.items[int(item)] for item in items),
     )
 

@@ -83,8 +83,10 @@ class Halves:
         """Return notes on the split, and on units with too few judgments."""
         if self.by == "annotator":
             return ("each annotator's judgments are in one half",)
+        if self.by == "tuple":
+            return (f"all judgments of a {UNIT_NAMES[type(self.observations)]} are in one half",)
         unit, sizes = UNIT_NAMES[type(self.observations)], self.splitter.sizes
-        notes = [f"the judgments of each {unit} are split; a {unit} has {np.median(sizes):g} (median)"]
+        notes = [f"the judgments of each {unit} are split: {np.median(sizes):g} (median)"]
         if single := int((sizes == 1).sum()):
             notes.append(f"{single:,} of {len(sizes):,} have a single judgment, which is in a random half")
         if per_half is not None and (short := int((sizes < 2 * per_half).sum())):

@@ -32,7 +32,7 @@ FIRST, SECOND, NEITHER = 0, 1, 2
 Halves: TypeAlias = NDArray[np.int8]
 Kind = TypeVar("Kind", bound=Observations)
 
-SPLITS = ("unit", "annotator")
+SPLITS = ("unit", "tuple", "annotator")
 
 
 class Question(NamedTuple):
@@ -96,7 +96,7 @@ class Splitter:
     Attributes
     ----------
     order
-        The entries (judgments, or annotators if these are split) sorted by group.
+        The entries (judgments, or the tuples or annotators that are split) sorted by group.
     start
         Where each group starts in `order`, and where the last one ends.
     key, coin
@@ -116,7 +116,7 @@ class Splitter:
 
     @classmethod
     def of(cls, observations: Observations, by: str, seed: int) -> Splitter:
-        """Prepare to split within each unit, or to split the annotators (`by`)."""
+        """Prepare to split within each unit, or to split the tuples or the annotators (`by`)."""
         if by not in SPLITS:
             raise ConfigError(f"cannot split by '{by}'.", did_you_mean(by, SPLITS))
         if type(observations) not in _QUESTIONS:
@@ -129,6 +129,8 @@ class Splitter:
             return cls._of_annotators(observations, seed)
         item, task = hashed(observations.items.ids, seed), hashed(observations.tasks.ids, seed)
         group, key, content = _QUESTIONS[type(observations)](observations, item, task)
+        if by == "tuple":
+            return cls._of_tuples(observations, group, key, seed)
         names = np.append(hashed(observations.annotators.ids, seed), 1)
         annotator = names[observations.annotator]
         order = np.lexsort((*content, annotator, group))
@@ -140,6 +142,15 @@ class Splitter:
         mixed = (same + occurrence_hash[occurrence]) % PRIME * (key[order] % PRIME) % PRIME
         coin = key[order][start[:-1]] % PRIME * occurrence_hash[0] % PRIME
         return cls(order, start, mixed, coin, np.arange(len(order)), seed)
+
+    @classmethod
+    def _of_tuples(cls, observations: Observations, group: Codes, key: Codes, seed: int) -> Splitter:
+        """Prepare to split tuples, pairs or tasks; all answers to one are in one half."""
+        if isinstance(observations, Ratings):
+            raise DataError("ratings have no tuples: each item would be in one half.", "Split by 'unit'.")
+        _, first, entry = np.unique(group, return_index=True, return_inverse=True)
+        everything, hashes = np.arange(len(first)), key[first] % PRIME
+        return cls(everything, np.array([0, len(first)]), hashes, hashes[:1], entry.astype(np.int64), seed)
 
     @classmethod
     def _of_annotators(cls, observations: Observations, seed: int) -> Splitter:

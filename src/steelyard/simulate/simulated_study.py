@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from steelyard.records import Item, Judgment
 from steelyard.simulate.annotators import Annotators, SimulatedAnnotators, perceived_by, protocol_key
 from steelyard.simulate.answers import answer_for
 from steelyard.simulate.batch_answers import TaskBatch, batch_observations
-from steelyard.simulate.study_driver import AnnotatorQueue
+from steelyard.simulate.study_driver import AnnotatorQueue, AnswerCheck
 from steelyard.study import events as ev
 from steelyard.study.assignment import (
     Assignment,
@@ -40,10 +40,6 @@ from steelyard.version import __version__
 
 _NOW = 946_684_800_000_000
 """Time of all simulated events, in microseconds since 1970: midnight (UTC) of 1 January 2000."""
-
-
-AnswerCheck: TypeAlias = Callable[[str, Question, Sequence[str]], Any]
-"""Returns an annotator's answer to a check that shows these items."""
 
 
 @dataclass(slots=True)

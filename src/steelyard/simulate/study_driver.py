@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from steelyard.designs import NoTask
 from steelyard.errors import ConfigError
+from steelyard.quality.questions import Question
+from steelyard.records import Task
 from steelyard.simulate.annotators import Annotators, SimulatedAnnotators, Truth
 from steelyard.simulate.population import SimulatedAnnotator
 from steelyard.study import Study
 
 _BLOCK = 4096
+
+AnswerCheck: TypeAlias = Callable[[str, Question, Sequence[str]], Any]
+"""Returns an annotator's answer to a check that shows these items."""
 
 
 class AnnotatorQueue:
@@ -62,11 +68,13 @@ def answer_study(
     on_progress: Callable[[], None] = lambda: None,
     most: int | None = None,
     threads: int = 1,
+    answer_check: AnswerCheck | None = None,
 ) -> int:
     """Let annotators answer a study until no task is left; return the number of judgments.
 
     `on_progress` is called after each judgment; `most` limits the number of judgments. Several threads divide the
-    annotators among them; the order of answers is then not reproducible.
+    annotators among them; the order of answers is then not reproducible. `answer_check` answers checks; by default
+    annotators answer them like other tasks.
     """
     if threads < 1:
         raise ConfigError(f"{threads} threads.", "Use at least one.")
@@ -82,9 +90,13 @@ def answer_study(
                 if isinstance(task, NoTask):
                     queue.on_no_task(annotator, task)
                     continue
+                question = None if answer_check is None else _check_of(study, task)
                 with lock:
                     protocol = study.core.stage_of(task).protocol
-                    answer = annotators.answer(annotator, protocol, task.item_ids)
+                    if answer_check is not None and question is not None:
+                        answer = answer_check(annotator, question, task.item_ids)
+                    else:
+                        answer = annotators.answer(annotator, protocol, task.item_ids)
                     seconds = annotators.seconds(protocol)
                     count += 1
                 study.tell(task, answer, seconds=seconds)
@@ -106,6 +118,14 @@ def answer_study(
     if failures:
         raise failures[0]
     return count
+
+
+def _check_of(study: Study, task: Task) -> Question | None:
+    """Return the question of a check; None for any other task."""
+    with study.core.log.read() as state:
+        assigned = state.assigned_task(task.judgment_id)
+        is_check = assigned is not None and assigned.purpose == "check"
+        return state.quality.questions.get(assigned.about) if assigned is not None and is_check else None
 
 
 def answer_study_with_crowd(

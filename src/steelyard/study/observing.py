@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -152,31 +152,12 @@ def _columns(kind: str, criterion: str, rows: _Rows, protocols: Mapping[str, Pro
             **shared,
         )
     if kind == "spans":
-        return span_columns(records, shared)
+        return Spans.of(records, **shared)
     sizes = [sum(map(len, r.tiers)) for r in records]
     return Rankings(
         start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         item=items.codes([name for r in records for tier in r.tiers for name in tier]),
         rank=np.array([rank for r in records for rank, tier in enumerate(r.tiers, 1) for _ in tier], np.int32),
-        **shared,
-    )
-
-
-def span_columns(records: Sequence[MarkedText], shared: Mapping[str, Any]) -> Spans:
-    """Return marked texts as arrays; `shared` holds the columns that all kinds have."""
-    marks = [mark for record in records for mark in record.spans]
-    severities, categories = (
-        Index(sorted({name for mark in marks if (name := getattr(mark, field))})) for field in ("severity", "category")
-    )
-    return Spans(
-        item=shared["items"].codes([record.item for record in records]),
-        first=np.concatenate([[0], np.cumsum([len(record.spans) for record in records])]).astype(np.int64),
-        start=np.array([UNKNOWN if mark.start is None else mark.start for mark in marks], np.int32),
-        end=np.array([UNKNOWN if mark.end is None else mark.end for mark in marks], np.int32),
-        severity=severities.codes([mark.severity or None for mark in marks]),
-        category=categories.codes([mark.category or None for mark in marks]),
-        severities=severities,
-        categories=categories,
         **shared,
     )
 

@@ -28,6 +28,7 @@ from steelyard.web import (
 )
 from steelyard.web.addresses import Network, TrustedProxies, read_proxies, read_public_url
 from steelyard.web.background import BackgroundJobs
+from steelyard.web.calculator_process import prepares_dashboards
 from steelyard.web.catalogue import catalogues
 from steelyard.web.errors import add_handlers
 from steelyard.web.identity import ManageKey, RateLimiters, check_manager, check_strength
@@ -129,7 +130,7 @@ def app_from_environment() -> FastAPI:
         limits=limits,
         proxies=read_proxies([os.environ.get(TRUSTED_PROXIES, "")]),
         public_url=read_public_url(public_url) if public_url else None,
-        prepare_dashboards=True,
+        prepare_dashboards=prepares_dashboards(),
     )
 
 

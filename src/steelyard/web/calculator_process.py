@@ -71,6 +71,11 @@ def lower_priority() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
 
 
+def prepares_dashboards() -> bool:
+    """Whether dashboards are computed when the server starts; `STEELYARD_PREPARE_DASHBOARDS=0` leaves that out."""
+    return os.environ.get("STEELYARD_PREPARE_DASHBOARDS", "1") != "0"
+
+
 def prepare(sources: tuple[Source, ...]) -> bool:
     """Import everything, and compute the first results of some studies, so that no page has to wait for them."""
     from steelyard.web import calculator

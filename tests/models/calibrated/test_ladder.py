@@ -12,7 +12,7 @@ from scipy import stats
 from benchmarks.calibrated_scenes import compared, in_tuples, rated
 from steelyard.errors import ConvergenceWarning, SteelyardWarning
 from steelyard.models.calibrated.chain import Chain
-from steelyard.models.calibrated.checks import opposition
+from steelyard.models.calibrated.checks import Opposition, judgment_warnings, opposition
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.ladder import RUNGS, Choice, choose_rung, fullest, gains
 from steelyard.models.calibrated.posterior import sample
@@ -49,7 +49,13 @@ def chosen(observations: Observations) -> Choice:
     return choose_rung(evidence, opposition(evidence), SEED)
 
 
-def warned_by(observations: Observations, draws: int = 100) -> tuple[Fit, list[str]]:
+def checked(ratings: Ratings) -> tuple[Evidence, Opposition, Index]:
+    """Return what `judgment_warnings` takes."""
+    evidence = Evidence.of("calibrated_scale", ratings)
+    return evidence, opposition(evidence), ratings.annotators
+
+
+def warned_by(observations: Observations, draws: int = 80) -> tuple[Fit, list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit = CalibratedScale(draws=draws).fit(observations)  # type: ignore[arg-type]
@@ -182,6 +188,18 @@ def test_a_constant_annotator_is_named():
     data, _ = rated(np.random.default_rng(8), each=8)
     _, messages = warned_by(replace(data, value=np.where(data.annotator == 2, 60.0, data.value)))
     assert any("w002 gives every item the same rating" in message for message in messages)
+
+
+def test_the_same_rating_where_nearly_everybody_gives_it_is_not_warned_about():
+    # Ten annotators, ten items: nine items are 0 to all, and annotator 0 has rated only these.
+    values = np.zeros((10, 10))
+    values[:, 9] = np.arange(10, 110, 10)
+    whole = panel(values)
+    few = take(whole, np.flatnonzero((whole.annotator != 0) | (whole.item != 9)))
+    assert judgment_warnings(*checked(few)) == ()
+    # Of ten items that the others spread over the scale, the same one for all has a chance of about 2 %^10.
+    spread = panel(np.vstack([np.full(10, 50.0), np.random.default_rng(0).uniform(0, 100, (9, 10))]))
+    assert any("a00 gives every item the same rating" in each for each in judgment_warnings(*checked(spread)))
 
 
 def test_a_reversed_annotator_is_named():

@@ -21,6 +21,7 @@ from steelyard.models.calibrated.scale import CalibratedScale
 from steelyard.models.comparisons.bradley_terry import BradleyTerry
 from steelyard.models.ratings.mean import Mean
 from steelyard.observations import UNKNOWN, Index, Ratings
+from tests.sizes import FULL
 
 
 def ratings(item: np.ndarray, who: np.ndarray, value: np.ndarray) -> Ratings:
@@ -70,7 +71,7 @@ def test_compressed_answers_are_not_taken_for_precise():
 def test_repeated_ratings_by_one_annotator_do_not_narrow_intervals_as_new_annotators_would():
     """Each rates each item up to fifteen times. Taken for as many annotators, half of the intervals would hold."""
     coverage = []
-    for seed in range(4):
+    for seed in range(4 if FULL else 2):
         rng = np.random.default_rng(seed)
         truth, item = rng.uniform(0.3, 0.7, 40), np.repeat(np.arange(40), 6)
         who = np.concatenate([rng.permutation(20)[:6] for _ in range(40)])
@@ -129,6 +130,7 @@ def test_a_session_that_pairs_close_items_is_placed_as_well_as_by_bradley_terry(
     differences = []
     for seed in range(3):
         session, truth = adaptive_session(np.random.default_rng(seed))
-        ours, plain = scored(CalibratedScale(draws=200), session), scored(BradleyTerry(draws=20), session)
+        ours = scored(CalibratedScale(draws=400 if FULL else 80), session)
+        plain = scored(BradleyTerry(draws=20), session)
         differences.append(spearman(ours, truth) - spearman(plain, truth))
     assert np.mean(differences) > -0.01

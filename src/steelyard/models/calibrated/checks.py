@@ -20,7 +20,8 @@ MOST_NAMED = 5
 """Number of annotators that a note names."""
 
 AGAINST = 1e-3
-"""Significance, over all annotators together (Bonferroni), at which one counts as answering against the scale."""
+"""Significance, over all annotators together (Bonferroni), at which one counts as answering against the scale, or as
+giving the same rating too often."""
 
 LEANING = 0.05
 """Significance at which an annotator counts towards a camp."""
@@ -73,14 +74,27 @@ def _unlinked(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _constant(evidence: Evidence, annotators: Index) -> tuple[str, ...]:
-    """Name annotators who gave every item the same rating."""
+    """Name annotators who gave every item the same rating, if others' ratings of these items make that surprising.
+
+    Where most items are 0 on a scale of joy, somebody who rated five of them with 0 has done nothing wrong.
+    """
     ratings = evidence.ratings
     rows = np.diff(ratings.first)
     who = np.repeat(np.arange(len(rows)), rows)
     least, most = np.full(len(rows), np.inf), np.full(len(rows), -np.inf)
     np.minimum.at(least, who, ratings.value)
     np.maximum.at(most, who, ratings.value)
-    constant = np.flatnonzero((rows >= FEW_ANSWERS) & (least == most) & (evidence.annotator != UNKNOWN))
+    is_constant = (rows >= FEW_ANSWERS) & (least == most) & (evidence.annotator != UNKNOWN)
+    if not is_constant.any():
+        return ()
+    levels, level = np.unique(ratings.value, return_inverse=True)
+    _, cell, equal = np.unique(
+        ratings.item.astype(np.int64) * len(levels) + level, return_inverse=True, return_counts=True
+    )
+    alike = np.bincount(who, equal[cell] - 1, minlength=len(rows))
+    others = np.bincount(who, np.bincount(ratings.item)[ratings.item] - 1, minlength=len(rows))
+    log_chance = rows * np.log((alike + 1) / (others + 2))
+    constant = np.flatnonzero(is_constant & (log_chance < np.log(AGAINST / len(rows))))
     if len(constant) == 0:
         return ()
     verb = "gives" if len(constant) == 1 else "give"

@@ -43,9 +43,9 @@ NEGLIGIBLE = 0.02
 BURN_IN, LARGE_BURN_IN, COMPARED_BURN_IN = 150, 80, 25
 """Sweeps that every chain discards at first; fewer where there are many ratings, or many comparisons."""
 
-MANY_ROWS, MANY_DRAWS = 200_000, 600
-"""Above this many rows, the maximum number of draws. Every second sweep is kept. Locations are estimated precisely
-there."""
+MANY_ROWS, MANY_DRAWS, MANY_COMPARED_DRAWS = 200_000, 760, 600
+"""Above this many rows, the maximum number of draws: of ratings, and of comparisons. Every second sweep is kept.
+Locations are estimated precisely there."""
 
 MOST_WORK = 100_000_000
 """Most rows times sweeps for which a chain is run again, twice as long, if it has not converged."""
@@ -176,10 +176,14 @@ class Posterior:
 
 
 def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSequence) -> Posterior:
-    """Run the chains side by side; run them again, twice as long, while they have not converged."""
+    """Run the chains side by side; run them again, twice as long, while they have not converged.
+
+    Whoever asks for fewer draws than converged chains have (`ESS_LIMIT`) wants a quick look: the chains run once.
+    """
     is_large = evidence.n_rows > MANY_ROWS
     is_compared = len(evidence.pairs.left) > MANY_ROWS
-    count = max(10, (min(draws, MANY_DRAWS) if is_large else draws) // CHAINS)
+    most = MANY_COMPARED_DRAWS if is_compared else MANY_DRAWS
+    count = max(10, (min(draws, most) if is_large else draws) // CHAINS)
     estimate = simple_estimate(evidence)
     chains = tuple(
         Chain(evidence, np.random.default_rng(each), rung, STARTS[at % len(STARTS)], estimate=estimate)
@@ -195,7 +199,7 @@ def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSeq
             is_enough = diagnostics.is_precise or 2 * CHAINS * count * evidence.n_rows > PRECISE_WORK
             if diagnostics.converged and is_enough:
                 break
-            if not _is_affordable(evidence, round_number + 1, 2 * count):
+            if draws < ESS_LIMIT or not _is_affordable(evidence, round_number + 1, 2 * count):
                 break
             burn_in, count = 0, 2 * count
     thin = 2 if is_large else max(1, count * CHAINS // max(draws, CHAINS))
