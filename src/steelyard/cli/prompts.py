@@ -40,7 +40,7 @@ def _(protocol: ErrorSpans, items: Sequence[Item], prompt: Prompt) -> Any:
         label = item.text if len(items) > 1 else ""
         value: dict[str, Any] = {"spans": _ask_marks(protocol, item, label, prompt)}
         if protocol.score == "slider":
-            score: Any = _ask_value(protocol, item, "score", ONLY, prompt)
+            score: Any = _ask_value(protocol, item, "score", ONLY, prompt, protocol.check_imported)
             value |= score
         answer[item.id] = value
     return answer
@@ -105,13 +105,22 @@ def _question(protocol: PerItemProtocol, item: str, criterion: str) -> str:
     return f"{what} ({low:g} to {high:g}{ends})".strip()
 
 
-def _ask_value(protocol: PerItemProtocol, item: Item, shown: str, criterion: str, prompt: Prompt) -> object:
+def _ask_value(
+    protocol: PerItemProtocol,
+    item: Item,
+    shown: str,
+    criterion: str,
+    prompt: Prompt,
+    check: Callable[[object, str, str], object] | None = None,
+) -> object:
     """Ask until the value is one, so that a slip does not cost the values before it."""
     question = _question(protocol, shown, criterion)
     note = ""
     while True:
         try:
-            return protocol.check_value(_value(protocol, criterion, prompt(note + question)), criterion, item.id)
+            return (check or protocol.check_value)(
+                _value(protocol, criterion, prompt(note + question)), criterion, item.id
+            )
         except AnswerError as error:
             problem = error.problems[0]
             note = f"{problem.what} {problem.remedy}\n  "
