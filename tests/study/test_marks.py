@@ -11,6 +11,7 @@ import pytest
 from steelyard.analysis.analysis import Analysis
 from steelyard.errors import AnswerError, DataError
 from steelyard.formats import read_items, read_judgments, write_table
+from steelyard.formats.uploads import read_upload
 from steelyard.reliability import mark_agreement
 from steelyard.report.document import Table
 from steelyard.report.sections import marks as section_on_marks
@@ -201,3 +202,9 @@ def test_agreement_on_the_marks_of_a_file(study, tmp_path):
     assert mark_agreement(spans)["character_f1"].value == pytest.approx((8 + 8) / (4 + 8 + 12))
     pl.read_csv(path).drop("spans").write_csv(path)
     assert read_judgments(path).marked_texts("") is None
+
+
+def test_uploaded_esa_judgments_give_their_texts_as_items():
+    content = "".join(json.dumps(row) + "\n" for row in ESA).encode()
+    frame = read_upload(content, "wmt24_esa.jsonl").table.frame
+    assert frame.rows() == [("A / 0", "eins zwei", "A", "one", "d"), ("B / 0", "uno", "B", "one", "d")]
