@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ import polars as pl
 import pytest
 
 from steelyard.analysis.analysis import Analysis
+from steelyard.formats import read_judgments
 from steelyard.models.systems.comparison import SystemOptions
-from steelyard.observations import Index, MarkedText, Span, Spans
+from steelyard.observations import Index, MarkedText, Ratings, Span, Spans
 from steelyard.protocols import ErrorSpans
 from steelyard.reliability import mark_agreement
 from steelyard.study import Study
@@ -22,6 +24,7 @@ pytestmark = [pytest.mark.shared_data]
 ITEM = pl.concat_str("system", "segment", separator=" / ")
 
 
+@cache
 def _campaigns(data: Path) -> pl.DataFrame:
     """Every answer to an item, with its marks as JSON; a second answer of a cell is the newer one."""
     columns = ("protocol", "annotator", "task", "system", "segment")
@@ -90,14 +93,13 @@ def test_a_campaign_is_imported_and_gives_a_ranking_of_systems_with_clusters(sha
 
 
 @pytest.mark.parametrize(("first", "second", "expected"), [("ESA-1", "ESA-2", 0.482), ("ESAAI-1", "ESAAI-2", 0.535)])
-def test_scores_of_two_campaigns_correlate_as_in_the_reference(shared_data, tmp_path, first, second, expected):
-    """Two campaigns in one study; the protocol's scores are ratings, so the usual statistics apply."""
+def test_scores_of_two_campaigns_correlate_as_in_the_reference(shared_data, first, second, expected):
+    """Two campaigns as two annotators; the protocol's scores are ratings, so the usual statistics apply."""
     both = _campaigns(shared_data).filter(pl.col("protocol").is_in([first, second]))
-    both.select(annotator="protocol", item="item", value="score", spans="spans").write_csv(tmp_path / "esa.csv")
-    with Study.open(_study(tmp_path / "esa", shared_data)) as study:
-        import_file(study, tmp_path / "esa.csv")
-        ratings = study.observations("ratings")[""]
-        spans = study.observations("spans")[""]
+    read = read_judgments(both.select(annotator="protocol", item="item", value="score", spans="spans"), scale=(0, 100))
+    ratings, spans = read.observations, read.marked_texts("")
+    assert isinstance(ratings, Ratings)
+    assert spans is not None
     table = pl.DataFrame({"item": ratings.item, "who": ratings.annotator, "value": ratings.value})
     wide = table.pivot("who", index="item", values="value").drop_nulls()
     assert wide.select(pl.corr("0", "1")).item() == pytest.approx(expected, abs=5e-4)

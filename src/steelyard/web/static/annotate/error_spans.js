@@ -488,7 +488,9 @@ function errorSpans(task, page, changed) {
     key(event) {
       const block = blocks.find(({ text, control }) => text.has(event.target) || control?.has(event.target)) ?? blocks[0];
       if (block.control?.has(event.target)) return block.control.key(event.key);
-      return block.text.severityKey(event.key) || Boolean(block.control?.key(event.key));
+      // Digits belong to a mark that is being made, and otherwise to the score.
+      const marking = block.text.has(event.target) || block.text.unset();
+      return (marking && block.text.severityKey(event.key)) || Boolean(block.control?.key(event.key));
     },
     hint: () =>
       t(
