@@ -37,7 +37,7 @@ def test_statistics_by_hand():
     assert result["character_f1_same_severity"].value == pytest.approx(8 / 32)
     assert result["texts_with_errors"].value == pytest.approx(5 / 8)
     assert result["agreement_on_any_error"].value == pytest.approx(3 / 4)
-    assert "1 omissions" in result.notes[0]
+    assert "omissions (1)" in result.notes[0]
 
 
 def test_severities_of_the_same_characters_by_hand():

@@ -12,13 +12,14 @@ from steelyard.analysis.analysis import Analysis
 from steelyard.errors import AnswerError, DataError
 from steelyard.formats import read_items, read_judgments, write_table
 from steelyard.formats.uploads import read_upload
+from steelyard.observations import Span
 from steelyard.reliability import mark_agreement
 from steelyard.report.document import Table
 from steelyard.report.sections import marks as section_on_marks
 from steelyard.study import Study
 from steelyard.study.exporting import conventional_judgments, write_judgments
 from steelyard.study.importing import import_file
-from steelyard.study.marks import mark_table
+from steelyard.study.marks import mark_table, write_wmt
 
 MINOR, MAJOR = {"start": 0, "end": 4, "severity": "minor"}, {"start": 5, "end": 9, "severity": "major"}
 OMISSION = {"omission": True, "severity": "minor"}
@@ -208,3 +209,24 @@ def test_uploaded_esa_judgments_give_their_texts_as_items():
     content = "".join(json.dumps(row) + "\n" for row in ESA).encode()
     frame = read_upload(content, "wmt24_esa.jsonl").table.frame
     assert frame.rows() == [("A / 0", "eins zwei", "A", "one", "d"), ("B / 0", "uno", "B", "one", "d")]
+
+
+def test_judgments_written_as_at_wmt_are_read_back_with_the_same_marks(study, tmp_path):
+    folder = write(
+        tmp_path / "study2", items="id,text,group,context,document\nA / 7,some text,A,x,d\nB / 7,some text,B,x,d\n"
+    )
+    with Study.open(folder) as first:
+        answer(first, "ann", {"A / 7": {"score": 70, "spans": [MINOR, OMISSION]}, "B / 7": {"score": 90, "spans": []}})
+        assert write_wmt(first, tmp_path / "esa.jsonl", real_ids=True) == 2
+        assert write_wmt(first, tmp_path / "mqm.tsv", real_ids=True) == 4
+        with pytest.raises(DataError, match=r"\.jsonl \(ESA\)"):
+            write_wmt(first, tmp_path / "esa.csv")
+        with Study.open(write(tmp_path / "again", items=(folder / "items.csv").read_text())) as again:
+            import_file(again, tmp_path / "esa.jsonl")
+            assert answers_in(again) == answers_in(first)
+    mqm = read_judgments(tmp_path / "mqm.tsv").marked_texts("")
+    assert mqm is not None
+    assert [mqm.marks(row) for row in range(2)] == [
+        (Span(0, 4, "minor", "Other"), Span(None, None, "minor", "Other")),
+        (),
+    ]
