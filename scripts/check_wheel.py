@@ -1,7 +1,7 @@
 """Build the wheel and the sdist, and try the wheel in a clean environment for each Python that is installed.
 
     python -m scripts.check_wheel                 # every Python from 3.11 to 3.14 on the PATH
-    python -m scripts.check_wheel python3.13      # this one
+    python -m scripts.check_wheel python3.13      # this one, by name or path
 
 The sdist is built first and the wheel from it, so that neither depends on files that only the repository has.
 """
@@ -90,7 +90,7 @@ def main() -> None:
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
         for name in names:
             started = time.perf_counter()
-            place = Path(scratch) / name
+            place = Path(scratch) / Path(name).name
             subprocess.run([name, "-m", "venv", str(place / "venv")], check=True)
             binaries = place / "venv" / ("Scripts" if os.name == "nt" else "bin")
             install = [str(binaries / "python"), "-m", "pip", "install", "--quiet", str(wheel)]

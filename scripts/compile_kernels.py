@@ -16,7 +16,8 @@ import numpy as np
 import steelyard
 from steelyard import registry
 from steelyard.errors import SteelyardError
-from steelyard.observations import Comparisons, Index, Observations
+from steelyard.models.calibrated import compilation
+from steelyard.observations import Observations
 from steelyard.records import Item
 from steelyard.simulate import SimulatedAnnotators, make_crowd, simulate_study
 from steelyard.study import parse_config
@@ -30,24 +31,9 @@ def main() -> None:
     for file in Path(steelyard.__file__).parent.rglob("__pycache__/*.nb[ic]"):
         file.unlink()
     with ProcessPoolExecutor(2) as pool:
-        calibrated, others = pool.submit(compile_calibrated_scale), pool.submit(compile_others)
+        calibrated, others = pool.submit(compilation.compile_kernels), pool.submit(compile_others)
         calibrated.result()
         others.result()
-
-
-def compile_calibrated_scale() -> None:
-    """Fit a few comparisons, which needs every kernel of the calibrated scale."""
-    observations = Comparisons(
-        items=Index("abc"),
-        annotators=Index("xy"),
-        annotator=np.array([0, 1, 0], np.int32),
-        left=np.array([0, 1, 2], np.int32),
-        right=np.array([1, 2, 0], np.int32),
-        outcome=np.array([1, 0, -1], np.int8),
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        registry.find("models", _CALIBRATED)(draws=20).fit(observations)
 
 
 def compile_others() -> None:

@@ -1,7 +1,7 @@
 """Hooks of the documentation site: pages and files that come from elsewhere in the repository.
 
 MkDocs reads the folder docs. These hooks add the contributing guide, the changelog, the reference of the REST API, the
-notebooks (as pages), the example scripts and the typeface, and make links that lead out of docs point to where their
+notebooks (as pages) and the typeface, and make links that lead out of docs point to where their
 targets are on the site.
 """
 
@@ -28,7 +28,6 @@ MOVED = {
     "SECURITY.md": "about/security-policy.md",
     "CODE_OF_CONDUCT.md": "about/code-of-conduct.md",
 }
-EXAMPLES = ROOT / "examples"
 FONTS = ROOT / "src" / "steelyard" / "report" / "fonts"
 LINK = re.compile(r"(\]\(|<img src=\"|srcset=\")([^)#\"\s]+)([^)\"]*)")
 
@@ -41,8 +40,6 @@ def on_files(files: Files, config: Any) -> Files:
     files.append(File.generated(config, "reference/rest.md", content=rest_reference.page()))
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         files.append(File.generated(config, f"notebooks/{path.stem}.md", content=markdown_of(path)))
-    for path in sorted(EXAMPLES.glob("*.py")):
-        files.append(File.generated(config, f"examples/{path.name}", abs_src_path=str(path)))
     for path in sorted(FONTS.glob("*.ttf")):
         files.append(File.generated(config, f"assets/fonts/{path.name}", abs_src_path=str(path)))
     return files

@@ -275,7 +275,7 @@ def elo() -> Any:
         if step % 5 == 0:
             rows += [{"comparisons": step, "rating": float(state.rating[n]), "item": f"item {n}"} for n in range(4)]
         state = model.update(state, compared(theta, 1, rng))
-    chart = alt.Chart(pl.DataFrame(rows), title="Elo ratings keep moving: k = 32")
+    chart = alt.Chart(pl.DataFrame(rows), title="Elo ratings of four items, k = 32")
     return chart.mark_line().encode(
         x="comparisons:Q", y=alt.Y("rating:Q", scale=alt.Scale(zero=False)), color=color("item")
     )
@@ -299,9 +299,7 @@ def dominance() -> Any:
             rows.append(
                 {"comparisons of six items": asked, "items in no cycle": float(np.mean(clean)), "noise": f"{noise}"}
             )
-    return lines(
-        rows, "Each further comparison can close a cycle", "comparisons of six items", "items in no cycle", "noise"
-    )
+    return lines(rows, "More comparisons create more cycles", "comparisons of six items", "items in no cycle", "noise")
 
 
 @figure
@@ -387,15 +385,15 @@ def adaptive() -> Any:
 
     variance = 0.15
     people = {f"noise {level:g}": np.where(np.isclose(LEVELS, level), 1.0, 0.0) for level in (0.1, 0.4, 1.0)}
-    people["nothing known"] = START
-    x, y = "distance of the two means, in sds of the items", "fall of either variance, %"
+    people["unknown annotator"] = START
+    x, y = "difference of the two means, in standard deviations of the items", "reduction of variance, %"
     rows = [
         {x: distance, y: 100 * variance / 2 * comparison_information(answers, distance, variance), "annotator": who}
         for who, chance in people.items()
         for answers in [information_table(chance, 0.0)]
         for distance in np.linspace(0, 2, 101).tolist()
     ]
-    title = "A precise annotator tells most of close pairs; a noisy one little, but of any"
+    title = "Expected reduction of variance by one comparison"
     return lines(rows, title, x, y, "annotator").mark_line()
 
 

@@ -87,7 +87,7 @@ def annotate(browser: Browser) -> None:
             for study, keys in (("translations", ("1",)), ("verbs", ("8", "Tab", "3", "Tab", "6", "Tab", "2"))):
                 page = open_page(browser, scheme, height=620)
                 page.goto(f"{address}/s/{study}/")
-                page.get_by_label("A name to answer under").fill(f"reader {scheme}")
+                page.get_by_label("Choose a name").fill(f"reader {scheme}")
                 page.keyboard.press("Enter")
                 page.get_by_role("button", name="Begin").click()
                 page.locator(".task").wait_for()

@@ -191,13 +191,18 @@ def commands() -> str:
         rows = []
         for parameter in command.params:
             if parameter.name != "help":
-                names = " ".join(parameter.opts) if parameter.param_type_name == "option" else str(parameter.metavar)
+                names = " ".join(parameter.opts) if parameter.param_type_name == "option" else _argument(parameter)
                 default = (
                     "required" if parameter.required else _shown(getattr(parameter.default, "value", parameter.default))
                 )
                 rows.append((names, default, parameter.help or ""))
         lines += _table(rows)
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _argument(parameter: Any) -> str:
+    """Return the name of an argument as `--help` prints it."""
+    return str(parameter.metavar or parameter.name.upper())
 
 
 PAGES = {"study-toml.md": study_toml, "commands.md": commands}

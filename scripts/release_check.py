@@ -1,6 +1,4 @@
-"""Check that the repository is ready for a release: one version everywhere, no placeholders, a section in the "
-"changelog.
-"""
+"""Check that the repository is ready for a release: one version, a section in the changelog, real addresses."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def updated(text: str, results: Sequence[Reproduction]) -> str:
     """Return the page with the sections of some experiments replaced, or added at the end of their paper's chapter."""
     chapters = re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]
     for one in results:
-        section = "\n".join(_section(one)).rstrip() + "\n"
+        section = "\n".join(_section(one)).rstrip("\n") + "\n"
         marker, title = f"`python -m reproductions {one.experiment.name}`", f"## {one.experiment.paper}\n"
         at = next((number for number, chapter in enumerate(chapters) if chapter.startswith(title)), None)
         if at is None:
@@ -70,7 +70,7 @@ def updated(text: str, results: Sequence[Reproduction]) -> str:
         others = [each for each in sections if marker not in each]
         place = next((number for number, each in enumerate(sections) if marker in each), len(others))
         others.insert(place, section + "\n")
-        chapters[at] = head + "".join(each.rstrip() + "\n\n" for each in others)
+        chapters[at] = head + "".join(each.rstrip("\n") + "\n\n" for each in others)
     return _with_summary("".join(chapters).rstrip() + "\n")
 
 

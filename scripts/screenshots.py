@@ -299,6 +299,8 @@ def take(browser: Browser, address: str, shot: Shot, size: dict[str, Any], schem
     shot.answer(page)
     page.mouse.move(0, 0)
     page.evaluate("document.activeElement.blur()")
+    page.evaluate("async () => { await document.fonts.ready; }")
+    page.wait_for_timeout(300)  # until the text is laid out in the loaded typeface
     # Asked of Chromium itself, because Playwright has no WebP; a PNG is two to four times as large.
     picture = context.new_cdp_session(page).send("Page.captureScreenshot", {"format": "webp", "quality": 90})
     target.write_bytes(base64.b64decode(picture["data"]))

@@ -68,7 +68,7 @@ def test_refusals_are_the_errors_the_study_raises(make_study, serve_study):  # n
         task = ann.ask()
         with pytest.raises(AnswerError, match="outside the scale"):
             ann.tell(task, {task.item_ids[0]: 500})
-        with pytest.raises(TaskError, match="somebody else's"):
+        with pytest.raises(TaskError, match="another annotator"):
             bob.tell(task, {task.item_ids[0]: 5})
         ann.tell(task, {task.item_ids[0]: 5})
         ann.tell(task, {task.item_ids[0]: 5})
@@ -79,7 +79,7 @@ def test_refusals_are_the_errors_the_study_raises(make_study, serve_study):  # n
         ann.skip(ann.ask(), "unreadable")
         assert [event.data.reason for event in server.study.events(("flag", "skip"))] == ["odd", "unreadable"]
         assert server.study.judgments()["answer"].to_list() == [f'{{"{task.item_ids[0]}":6}}']
-        with Client(server.page, name="ann") as stranger, pytest.raises(TaskError, match="somebody else's"):
+        with Client(server.page, name="ann") as stranger, pytest.raises(TaskError, match="another annotator"):
             stranger.tell(task, {task.item_ids[0]: 5})
 
 
@@ -135,7 +135,7 @@ def test_what_cannot_work_is_said_plainly(make_study, serve_study):  # noqa: F81
         Client("words")
     with pytest.raises(ConfigError, match="does not say which study"):
         Client(server.url)
-    with Client(server.page) as client, pytest.raises(ConfigError, match="nobody is named"):
+    with Client(server.page) as client, pytest.raises(ConfigError, match="no annotator is named"):
         client.ask()
     with Client(server.page) as client, pytest.raises(ConfigError, match="manager"):
         client.scores()

@@ -37,10 +37,10 @@ RUNNABLE = [path for path in DOCS if any(kind in {"python", "console"} for kind,
 @pytest.mark.slow
 @pytest.mark.parametrize("path", RUNNABLE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_examples_run(path: Path, tmp_path: Path):
-    """Run a page from top to bottom in an empty folder; `csv NAME` blocks become files."""
+    """Run a page from top to bottom in an empty folder; `csv` and `py` blocks with a title become files."""
     names: dict[str, object] = {}
     for kind, name, text in blocks(path):
-        if kind == "csv" and name:
+        if kind in {"csv", "py"} and name:
             (tmp_path / name).write_text(text, encoding="utf-8")
         elif kind == "python":
             with contextlib.chdir(tmp_path):

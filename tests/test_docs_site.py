@@ -64,9 +64,9 @@ def test_the_rest_reference_has_every_route():
 
 
 def test_links_out_of_docs_lead_to_their_place_on_the_site():
-    text = "[a](../../CONTRIBUTING.md#habits) [b](../guides/quality.md) [c](../../examples/llm_judge.py) [d](https://x.org/y.md)"
+    text = "[a](../../CONTRIBUTING.md#habits) [b](../guides/quality.md) [d](https://x.org/y.md)"
     assert relocate_links(text, "docs/concepts/systems.md", "concepts/systems.md") == (
-        "[a](../about/contributing.md#habits) [b](../guides/quality.md) [c](../examples/llm_judge.py) [d](https://x.org/y.md)"
+        "[a](../about/contributing.md#habits) [b](../guides/quality.md) [d](https://x.org/y.md)"
     )
     contributing = relocate_links("[a](docs/concepts/architecture.md)", "CONTRIBUTING.md", "about/contributing.md")
     assert contributing == "[a](../concepts/architecture.md)"

@@ -12,7 +12,7 @@ import polars as pl
 
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.best_worst.rated_and_chosen import PAPER
-from reproductions.calibrated.best_worst import RUDDIT_ANSWERS, RUDDIT_TUPLES, read_ruddit
+from reproductions.best_worst.ruddit import RUDDIT_ANSWERS, RUDDIT_TUPLES, read_ruddit
 from reproductions.charts import curves
 from steelyard.formats import read_judgments, read_table
 from steelyard.models.choices.counting import Counting

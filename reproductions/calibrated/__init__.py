@@ -8,11 +8,13 @@ from reproductions.calibrated.mixed import MixedProtocols
 from reproductions.calibrated.non_inferior import NonInferior
 from reproductions.calibrated.panels import Panels
 from reproductions.calibrated.ratings import FewerRatings
+from reproductions.calibrated.replayed_comparisons import ReplayedComparisons
 from reproductions.calibrated.spam import Spam
 
 EXPERIMENTS: tuple[type[Experiment], ...] = (
     FewerRatings,
     Comparisons,
+    ReplayedComparisons,
     BestWorst,
     NonInferior,
     Panels,
@@ -30,5 +32,6 @@ __all__ = [
     "MixedProtocols",
     "NonInferior",
     "Panels",
+    "ReplayedComparisons",
     "Spam",
 ]

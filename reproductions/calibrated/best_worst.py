@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.best_worst.ruddit import RUDDIT_ANSWERS, RUDDIT_TUPLES, read_ruddit
 from reproductions.best_worst.semeval import ANSWERS, answers_by_relation
 from reproductions.calibrated.methods import CALIBRATED, PAPER, scored, spearman
-from steelyard.formats import read_judgments, read_table
 from steelyard.models.calibrated.scale import CalibratedScale
 from steelyard.models.choices.counting import Counting
 from steelyard.models.choices.maxdiff import MaxDiff
 from steelyard.observations import Choices
 from steelyard.reliability.splitting import take
 
-RUDDIT_ANSWERS, RUDDIT_TUPLES = "ruddit_bws/answers.csv.gz", "ruddit_bws/tuples.csv.gz"
-CHECK = "check"
-"""Hidden test comment of Ruddit; tuples with it are left out."""
 COUNTING, MAXDIFF = "counting", "maxdiff"
 BY_TUPLES, BY_ANSWERS = "tuples", "answers"
 
@@ -95,21 +92,6 @@ class BestWorst(Experiment):
                         "method": method,
                         "rho": spearman(scored(model, few), reference),
                     }
-
-
-def read_ruddit(data: Path) -> Choices:
-    """Read the answers about tuples without the hidden test comment."""
-    tuples = read_table(data / RUDDIT_TUPLES)
-    items = [f"item{place}" for place in range(1, 5)]
-    tuples = tuples.filter(~pl.any_horizontal(pl.col(items) == CHECK))
-    answers = read_table(data / RUDDIT_ANSWERS).join(tuples, on="tuple")
-
-    def chosen(column: str) -> pl.Expr:
-        place = pl.col(column).cast(pl.Int64)
-        return pl.coalesce(pl.when(place == at).then(pl.col(item)) for at, item in enumerate(items, 1)).alias(column)
-
-    frame = answers.select(*items, chosen("best"), chosen("worst"))
-    return cast("Choices", read_judgments(frame, kind="choices").observations)
 
 
 def _half(choices: Choices, how: str, rng: np.random.Generator) -> NDArray[np.bool_]:

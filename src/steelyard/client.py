@@ -177,7 +177,7 @@ class Client:
     def _session(self) -> dict[str, Any]:
         if self._csrf is None:
             if self._invite is None and self._name is None:
-                raise ConfigError("nobody is named as the annotator.", "Give name=, or a personal link as the address.")
+                raise ConfigError("no annotator is named.", "Give name=, or a personal link as the address.")
             body = {"name": self._name} if self._invite is None else {"invite": self._invite}
             self._welcome = self._send("POST", "/session", json=body).json()
             self._csrf = self._welcome["csrf"]

@@ -42,6 +42,48 @@ def test_every_command_shows_an_example(command, tmp_path):
     assert f"Example: steelyard {command}" in run(command, "--help", cwd=tmp_path).stdout
 
 
+def test_the_environment_names_the_database_of_every_command(tmp_path, monkeypatch):
+    """In the container, the server and commands beside it must use the same database."""
+    run("new", "words", cwd=tmp_path)
+    settings = tmp_path / "words" / "study.toml"
+    settings.write_text(f'name = "words"\n{settings.read_text(encoding="utf-8")}', encoding="utf-8")
+    monkeypatch.setenv("STEELYARD_DATABASE", f"sqlite:///{tmp_path}/shared.db")
+    run("judge", "words", "--annotator", "me", "--max-tasks", "1", cwd=tmp_path, text="50\n")
+    assert json.loads(run("status", "words", "--format", "json", cwd=tmp_path).stdout)[0]["judgments"] == 1
+    assert not (tmp_path / "words" / "study.db").exists()
+    run("backup", "words", "-o", "words.steelyard", cwd=tmp_path)
+    monkeypatch.delenv("STEELYARD_DATABASE")
+    run("restore", "words.steelyard", "restored", cwd=tmp_path)
+    assert json.loads(run("status", "restored", "--format", "json", cwd=tmp_path).stdout)[0]["judgments"] == 1
+
+
+def test_a_file_of_judgments_becomes_a_study_with_scores_and_a_report(tmp_path):
+    rows = [("ann", "joy", 92), ("bob", "joy", 85), ("ann", "anger", 8), ("bob", "anger", 12)]
+    (tmp_path / "old.csv").write_text("annotator,item,value\n" + "".join(f"{a},{i},{v}\n" for a, i, v in rows))
+    done = run("import", "old", "old.csv", "--new", "--scale", "0", "100", cwd=tmp_path)
+    assert "4 judgments imported" in done.stdout
+    status = json.loads(run("status", "old", "--format", "json", cwd=tmp_path).stdout)
+    assert status[0]["judgments"] == 4
+    scores = json.loads(run("scores", "old", "--model", "mean", "--format", "json", cwd=tmp_path).stdout)
+    assert [(row["item"], row["score"]) for row in scores] == [("joy", 88.5), ("anger", 10.0)]  # means by hand
+    refused = run("import", "old", "old.csv", "--new", cwd=tmp_path, code=1)
+    assert "old already exists" in refused.stderr
+
+
+def test_a_file_that_cannot_become_a_study_leaves_nothing_behind(tmp_path):
+    (tmp_path / "one.csv").write_text("annotator,item,value\nann,joy,92\nbob,joy,85\n")
+    assert "one item only" in run("import", "one", "one.csv", "--new", cwd=tmp_path, code=1).stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["one.csv"]
+
+
+def test_a_new_study_is_named_after_its_folder_unless_it_is_the_example(tmp_path):
+    run("new", "answers", "--question", "How helpful is this answer?", cwd=tmp_path)
+    assert 'title = "answers"' in (tmp_path / "answers" / "study.toml").read_text(encoding="utf-8")
+    done = run("new", "words", cwd=tmp_path)
+    assert 'title = "How positive?"' in (tmp_path / "words" / "study.toml").read_text(encoding="utf-8")
+    assert "steelyard serve words" in done.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "protocol", ["direct", "likert", "choice", "pairwise", "best_worst", "scored_ranking", "ranking", "error_spans"]

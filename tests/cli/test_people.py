@@ -93,7 +93,7 @@ def test_forget_says_what_it_would_do_and_does_nothing_before_a_yes(judged):
     assert "3 judgments will be collected again" in done.stdout
     assert "backups" in done.stderr
     assert "3 judgments" in run("status", ".", cwd=judged).stdout
-    assert "nobody called 'bob'" in run("forget", ".", "bob", "--yes", cwd=judged, code=1).stderr
+    assert "there is no annotator 'bob'" in run("forget", ".", "bob", "--yes", cwd=judged, code=1).stderr
 
 
 @pytest.mark.parametrize("what", ["judgments", "answers", "log"])

@@ -48,7 +48,7 @@ def refused_plainly(response) -> None:
     """What a person reads on the page: no word of databases' insides, and that nothing is lost."""
     assert response.status_code == 503
     error = response.json()["error"]
-    assert (error["code"], error["what"]) == ("try_again", "The answers' store cannot be reached just now.")
+    assert (error["code"], error["what"]) == ("try_again", "The database of the study cannot be reached at the moment.")
     assert "Nothing is lost" in error["remedy"]
     assert response.headers["Retry-After"] == "2"
 

@@ -9,8 +9,16 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from reproductions.calibrated import BestWorst, FewerRatings, HeldOut, MixedProtocols, NonInferior, Spam
-from reproductions.calibrated.best_worst import read_ruddit
+from reproductions.best_worst.ruddit import read_ruddit
+from reproductions.calibrated import (
+    BestWorst,
+    FewerRatings,
+    HeldOut,
+    MixedProtocols,
+    NonInferior,
+    ReplayedComparisons,
+    Spam,
+)
 from reproductions.calibrated.methods import Crowd, needed
 from reproductions.calibrated.non_inferior import SHARED
 from reproductions.running import ignore_progress
@@ -113,3 +121,13 @@ def test_choices_of_ruddit_are_those_recorded(shared_data: Path):
     assert len(choices.items) == 6000
     tuples = np.unique(np.sort(choices.shown, axis=1), axis=0)
     assert len(tuples) == 13_199 - 4_181
+
+
+@pytest.mark.slow
+@pytest.mark.shared_data
+def test_recorded_sliders_answer_comparisons_chosen_either_way(shared_data: Path):
+    outcome = ReplayedComparisons().small().run(shared_data, ignore_progress)
+    assert outcome.table is not None
+    for _, rows in outcome.table.group_by("design"):
+        by_budget = rows.sort("comparisons")["value"].to_list()
+        assert 0.3 < by_budget[0] < by_budget[1] < 1

@@ -78,9 +78,10 @@ def test_six_comparisons_give_back_the_rankings_nearly_as_published(shared_data)
     r, spread = outcome.claims[:2]
     assert abs(r.difference) < 0.02
     assert abs(spread.difference) < 0.03
-    lenient, strict = outcome.claims[2:]
+    lenient, strict, separated = outcome.claims[2:]
     assert lenient.lower <= lenient.published <= lenient.upper
     assert strict.upper < strict.published
+    assert abs(separated.difference) < 2
 
 
 def test_a_tournament_of_five_or_six_items_takes_six_comparisons_and_finds_three_items_order(tmp_path):

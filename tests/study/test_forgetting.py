@@ -97,7 +97,7 @@ def test_what_is_known_of_a_person_is_gone_and_others_keep_theirs(make_study):
         assert study.status().annotators == 2
         # Who comes back under the name begins anew.
         assert study.ask(NAME) is not None
-        with pytest.raises(TaskError, match="nobody called 'nobody'"):
+        with pytest.raises(TaskError, match="there is no annotator 'nobody'"):
             forget(study, "nobody")
 
 

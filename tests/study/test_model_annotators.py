@@ -125,7 +125,7 @@ def test_an_annotator_can_be_declared_a_model_afterwards(folder):
         assert set(study.scores()["score"]) == {50}
         assert study.status().stages[0].done == 8
         assert study.annotators.kind("bot") == "model"
-        with pytest.raises(TaskError, match="nobody called"):
+        with pytest.raises(TaskError, match="there is no annotator"):
             study.judges.declare("cat")
 
 

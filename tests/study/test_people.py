@@ -70,7 +70,7 @@ def test_an_excluded_annotator_is_asked_nothing_and_their_open_task_goes_to_othe
 
 
 def test_nobody_unknown_can_be_excluded(study):
-    with pytest.raises(TaskError, match="nobody called 'an'"):
+    with pytest.raises(TaskError, match="there is no annotator 'an'"):
         study.annotators.exclude("an", "typo")
 
 

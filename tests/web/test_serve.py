@@ -32,10 +32,11 @@ def test_it_prints_the_links_and_they_work(make_study, tmp_path):
         env={**environment, "PYTHONUNBUFFERED": "1"},
     )
     assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(5)]
-    judge = re.search(r"judge +(http://127.0.0.1:\d+/s/study/)\n", lines[1])[1]
-    token = re.search(r"watch +http://\S+/manage/\?token=(\S+)", lines[3])[1]
-    assert httpx.get(judge).status_code == 200
+    lines = [process.stdout.readline() for _ in range(4)]
+    dashboard, token = re.search(r"dashboard +(http://\S+/manage/study/)\?token=(\S+)", lines[1]).groups()
+    page = re.search(r"annotate +(http://127.0.0.1:\d+/s/study/)\n", lines[2])[1]
+    assert httpx.get(page).status_code == 200
+    assert httpx.get(dashboard, params={"token": token}, follow_redirects=True).status_code == 200
     assert len(token) >= 32
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)

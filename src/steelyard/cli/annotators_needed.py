@@ -39,7 +39,7 @@ def annotators_needed(
     kind: KindOption = None,
     scale: ScaleOption = None,
 ) -> None:
-    """Measure how accurate several annotators are together, and how many match an expert.
+    """Measure how many annotators together are as accurate as an expert.
 
     Labels: accuracy of the majority of n annotators. Ratings: correlation of the mean of n ratings with the known
     values.

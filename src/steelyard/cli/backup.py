@@ -7,12 +7,7 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli.options import StudyFolder, existing_folder
-
-_Database = Annotated[
-    str | None,
-    typer.Option(help="Database URL, e.g. postgresql://user@host/name; default: the study's own.", show_default=False),
-]
+from steelyard.cli.options import DATABASE_VARIABLE, DatabaseOption, StudyFolder, existing_folder
 
 
 def backup(
@@ -21,7 +16,7 @@ def backup(
         Path | None,
         typer.Option("--output", "-o", help="Output file; default: DIR-DATE.steelyard.", show_default=False),
     ] = None,
-    database: _Database = None,
+    database: DatabaseOption = None,
 ) -> None:
     """Write a complete study to one file, also while it is being served.
 
@@ -49,7 +44,7 @@ def restore(
         Path, typer.Argument(help="A file written by steelyard backup.", metavar="FILE", show_default=False)
     ],
     folder: Annotated[Path, typer.Argument(help="The folder to create.", metavar="DIR", show_default=False)],
-    database: _Database = None,
+    database: DatabaseOption = None,
 ) -> None:
     """Restore a backup into a new folder.
 
@@ -67,7 +62,7 @@ def restore(
     if database is not None:
         print_notes(
             [
-                f"The judgments are in the database you named: set database in {folder / 'study.toml'}, or pass "
-                "--database to every command."
+                f"The judgments are in the database you named. Set database in {folder / 'study.toml'}, or set the "
+                f"environment variable {DATABASE_VARIABLE} for every command."
             ]
         )

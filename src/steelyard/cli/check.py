@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from steelyard.cli.options import StudyFolder, existing_folder
+import os
+
+from steelyard.cli.options import DATABASE_VARIABLE, StudyFolder, existing_folder
 
 
 def check(folder: StudyFolder) -> None:
@@ -21,7 +23,7 @@ def check(folder: StudyFolder) -> None:
     from steelyard.study.opening import check_study, read_checks
 
     config, items = check_study(existing_folder(folder))
-    if config.database is None and (folder / DATABASE_FILE).exists():
+    if DATABASE_VARIABLE not in os.environ and config.database is None and (folder / DATABASE_FILE).exists():
         # People have begun: what was changed since must fit what they were asked.
         Study.open(folder).close()
     console = Console(highlight=False, markup=False)

@@ -18,7 +18,7 @@ def compare_scores(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the intervals.")] = 0,
     form: FormatOption = Format.table,
 ) -> None:
-    """Compare two scorings of the same items: differences in score and rank, correlations.
+    """Compare two scorings of the same items: differences and correlations.
 
     Both are rescaled to 0–1 first. Tables come from `steelyard fit`, `scores` or `export`, with --format csv.
 

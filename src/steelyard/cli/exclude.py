@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli.options import StudyFolder, existing_folder
+from steelyard.cli.options import StudyFolder, open_study
 
 Annotator = Annotated[str, typer.Argument(help="The annotator's name.", metavar="ANNOTATOR")]
 Reason = Annotated[str, typer.Option("--reason", help="Reason, stored in the log.")]
@@ -20,9 +20,8 @@ def exclude(folder: StudyFolder, annotator: Annotator, reason: Reason) -> None:
     Example: steelyard exclude words bob --reason "always chose the left item"
     """
     from steelyard.cli.output import print_done
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         before = study.status().set_aside
         study.annotators.exclude(annotator, reason)
         aside = study.status().set_aside - before
@@ -36,9 +35,8 @@ def readmit(folder: StudyFolder, annotator: Annotator, reason: Reason = "") -> N
     """
     from steelyard.cli.output import print_done
     from steelyard.errors import TaskError
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         if annotator not in study.annotators.excluded:
             excluded = ", ".join(study.annotators.excluded) or "nobody"
             raise TaskError(f"'{annotator}' is not excluded.", f"Excluded: {excluded}.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.options import Format, RealIdsOption, StudyFolder, existing_folder
+from steelyard.cli.options import Format, RealIdsOption, StudyFolder, open_study
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,10 +81,9 @@ def export(
 
     from steelyard.cli.output import plain_table, print_frame
     from steelyard.formats import write_table
-    from steelyard.study import Study
     from steelyard.study.rebuild import exported_log, write_log
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         if dataset is not None:
             from steelyard.report.dataset import write_dataset
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli.options import StudyFolder, existing_folder
+from steelyard.cli.options import StudyFolder, open_study
 
 
 def forget(
@@ -24,9 +24,9 @@ def forget(
     Example: steelyard forget words bob
     """
     from steelyard.cli.output import err_console, print_done
-    from steelyard.study import Study, forgetting
+    from steelyard.study import forgetting
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         if not yes:
             for line in forgetting.preview(study, annotator).would():
                 err_console().print(line, highlight=False, markup=False, soft_wrap=True)

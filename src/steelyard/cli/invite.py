@@ -7,12 +7,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
+from steelyard.cli.options import DatabaseOption, Format, FormatOption, StudyFolder, existing_folder, open_study
 
 Url: TypeAlias = Annotated[str, typer.Option(help="Address of the server.")]
-Database: TypeAlias = Annotated[
-    str | None, typer.Option(help="Database URL, as for serve; default: the study's own.", show_default=False)
-]
 AnnotatorsFile: TypeAlias = Annotated[
     Path | None,
     typer.Option(
@@ -30,7 +27,7 @@ def invite(
     table: AnnotatorsFile = None,
     url: Url = _HERE,
     replace: Annotated[bool, typer.Option("--replace", help="Revoke earlier links of these annotators.")] = False,
-    database: Database = None,
+    database: DatabaseOption = None,
     form: FormatOption = Format.table,
 ) -> None:
     """Create personal links, one per name.
@@ -45,7 +42,6 @@ def invite(
     from steelyard.cli.output import print_frame
     from steelyard.errors import ConfigError
     from steelyard.recruitment.invitations import Invitee, read_invitees
-    from steelyard.study import Study
     from steelyard.study.leases import annotator_name
     from steelyard.web.studies import slug_of
 
@@ -56,7 +52,7 @@ def invite(
         raise ConfigError("no annotators are named.", "Give their names, or a table: --from experts.csv")
     base = f"{url.rstrip('/')}/s/{slug_of(folder)}/?invite="
     links = []
-    with Study.open(folder, database=database) as study:
+    with open_study(folder, database) as study:
         for name, invitee in invited.items():
             if replace:
                 study.access.revoke("invite", annotator=name)
@@ -78,7 +74,7 @@ def remind(
     folder: StudyFolder,
     table: AnnotatorsFile = None,
     url: Url = _HERE,
-    database: Database = None,
+    database: DatabaseOption = None,
     form: FormatOption = Format.table,
 ) -> None:
     """Write a reminder for each invited annotator who has not finished.
@@ -94,7 +90,6 @@ def remind(
 
     from steelyard.cli.output import print_frame, print_notes
     from steelyard.recruitment.invitations import read_invitees, reminder, unfinished_work
-    from steelyard.study import Study
     from steelyard.web.identity import is_resume
     from steelyard.web.studies import slug_of
 
@@ -102,7 +97,7 @@ def remind(
     emails = {} if table is None else {invitee.name: invitee.email for invitee in read_invitees(table)}
     base = f"{url.rstrip('/')}/s/{slug_of(folder)}/?invite="
     rows = []
-    with Study.open(folder, database=database) as study:
+    with open_study(folder, database) as study:
         grants = study.access.grants("invite")
         invited = [grant.annotator for grant in grants if grant.annotator is not None and not is_resume(grant.note)]
         for left in unfinished_work(study, invited):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.options import StudyFolder, existing_folder
+from steelyard.cli.options import StudyFolder, open_study
 from steelyard.errors import AnswerError
 
 if TYPE_CHECKING:
@@ -42,11 +42,10 @@ def judge(
     from rich.text import Text
 
     from steelyard.records import Task
-    from steelyard.study import Study
 
     console = Console(highlight=False)
     done = 0
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         console.print(Text(study.config.title, style="bold"), Text("(s: skip, q: quit)"))
         while most is None or done < most:
             offered = study.offer(annotator)

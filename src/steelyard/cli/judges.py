@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.options import ColumnsOption, Format, FormatOption, StudyFolder, existing_folder, pairs
+from steelyard.cli.options import ColumnsOption, Format, FormatOption, StudyFolder, open_study, pairs
 
 if TYPE_CHECKING:
     from steelyard.judges import Progress, QuestionPlan, RunResult
@@ -29,7 +29,9 @@ app = typer.Typer(
 CACHE_FILE = "judges-cache.jsonl"
 _KEY_VARIABLE = "OPENAI_API_KEY"
 
-Source = Annotated[Path, typer.Argument(help="Folder of a study, or a file of items.", show_default=False)]
+Source = Annotated[
+    Path, typer.Argument(help="Folder of a study, or a file of items.", metavar="SOURCE", show_default=False)
+]
 
 
 @app.command("run")
@@ -117,7 +119,7 @@ def _opened(source: Path, question: str | None, protocol: str, output: Path | No
     from steelyard.study import Study
 
     if source.is_dir():
-        with Study.open(existing_folder(source)) as study:
+        with open_study(source) as study:
             yield study, source / CACHE_FILE
         return
     if question is None or output is None:
@@ -277,7 +279,9 @@ def _write_judgments(study: Study, output: Path) -> None:
 @app.command("import")
 def import_scores(
     folder: StudyFolder,
-    file: Annotated[Path, typer.Argument(help="File of models' judgments.", exists=True, dir_okay=False)],
+    file: Annotated[
+        Path, typer.Argument(help="File of models' judgments.", metavar="FILE", exists=True, dir_okay=False)
+    ],
     name: Annotated[str | None, typer.Option("--name", help="Name of the model, if it is not in the file.")] = None,
     columns: ColumnsOption = None,
     stage: Annotated[
@@ -289,10 +293,9 @@ def import_scores(
     Example: steelyard judges import words gpt.csv --name gpt-4o
     """
     from steelyard.cli.output import print_done, print_notes
-    from steelyard.study import Study
     from steelyard.study.importing import import_file
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         result = import_file(
             study, file, stage=stage, columns=pairs(columns, "--columns"), model=name or "", models=True
         )
@@ -305,16 +308,15 @@ def import_scores(
 @app.command("declare")
 def declare(
     folder: StudyFolder,
-    name: Annotated[str, typer.Argument(help="Name of the annotator.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="Name of the annotator.", metavar="NAME", show_default=False)],
 ) -> None:
     """Declare that an annotator of a study is a model, not a person.
 
     Example: steelyard judges declare words gpt-4o
     """
     from steelyard.cli.output import print_done
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         study.judges.declare(name)
     print_done(f"{name} is now declared a model. Its judgments no longer count as a person's.")
 
@@ -329,9 +331,8 @@ def list_models(folder: StudyFolder, form: FormatOption = Format.table) -> None:
     from rich.console import Console
 
     from steelyard.cli.output import plain_table, print_frame
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         judgments = list(study.judgments().iter_rows(named=True))
         rows = [
             {
@@ -384,9 +385,8 @@ def systems(
 
     from steelyard.analysis.powered_systems import expected_savings, powered_systems
     from steelyard.cli.output import plain_table, print_frame, print_notes
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         if expected:
             table = expected_savings(study, judge, criterion=criterion, label=label)
             notes: tuple[str, ...] = ()
@@ -421,9 +421,8 @@ def report(
     from steelyard.analysis.analysis import Analysis
     from steelyard.analysis.judge_report import judge_reports, judge_table
     from steelyard.cli.output import plain_table, print_frame
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         reports = judge_reports(Analysis.of(study), epsilon=epsilon, by=by)
     if form is not Format.table:
         print_frame(judge_table(reports), form)

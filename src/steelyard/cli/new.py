@@ -145,9 +145,15 @@ def _print_next_steps(folder: Path, config: StudyConfig, items: list[Item], reci
             console.print(f"  {sentence}", soft_wrap=True)
         print_warnings(plan.warnings)
     console.print(f"  Edit {folder / CONFIG_FILE} if needed, then:", soft_wrap=True)
-    console.print(f"  steelyard check {folder}", soft_wrap=True)
-    console.print(f"  steelyard judge {folder} --annotator YOUR-NAME", soft_wrap=True)
-    console.print(f"  steelyard scores {folder}{' --by system' if by_system else ''}", soft_wrap=True)
+    steps = {
+        f"steelyard check {folder}": "check the files and the plan",
+        f"steelyard serve {folder}": "collect judgments in the browser",
+        f"steelyard judge {folder} --annotator YOUR-NAME": "or in this terminal",
+        f"steelyard scores {folder}{' --by system' if by_system else ''}": "show the scores",
+    }
+    width = max(map(len, steps))
+    for command, purpose in steps.items():
+        console.print(f"  {command:{width}}  # {purpose}", soft_wrap=True)
 
 
 class _Choices(NamedTuple):
@@ -212,7 +218,7 @@ def _plain_study(
             f"the protocol {protocol} has settings without defaults.",
             "Write study.toml by hand; see: steelyard docs study-toml",
         )
-    is_example = items is None
+    is_example = items is None and choices.question is None
     example_question = _EXAMPLE_QUESTIONS.get(protocol, "How positive is this word?")
     files, study_items = _put_items(items, draft, columns, ignore)
     n_comparable = max(context_sizes(study_items).values())

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from steelyard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from steelyard.study import Study
+
+DATABASE_VARIABLE = "STEELYARD_DATABASE"
 
 
 class Format(StrEnum):
@@ -60,6 +66,15 @@ MemoryOption: TypeAlias = Annotated[
         "--memory",
         metavar="SIZE",
         help="Memory limit of DuckDB, e.g. 2GB; default: half of the machine's.",
+        show_default=False,
+    ),
+]
+DatabaseOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        envvar=DATABASE_VARIABLE,
+        help="Database URL, e.g. postgresql://user@host/name; default: the study's own.",
         show_default=False,
     ),
 ]
@@ -124,3 +139,10 @@ def existing_folder(path: Path) -> Path:
     if not path.is_dir():
         raise ConfigError(f"there is no folder {path}.", f"Create a study with: steelyard new {path}")
     return path
+
+
+def open_study(folder: Path, database: str | None = None) -> Study:
+    """Open the study in a folder; as for the server, the environment may name the database."""
+    from steelyard.study import Study
+
+    return Study.open(existing_folder(folder), database=database or os.environ.get(DATABASE_VARIABLE) or None)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
+from steelyard.cli.options import Format, FormatOption, StudyFolder, open_study
 
 
 def pay(
@@ -30,9 +30,8 @@ def pay(
     from steelyard.cli.output import plain_table, print_frame, print_whole
     from steelyard.errors import ConfigError
     from steelyard.formats import write_table
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         config = study.config.pay
         if config.nothing:
             raise ConfigError(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.options import StudyFolder, existing_folder
+from steelyard.cli.options import StudyFolder, open_study
 
 if TYPE_CHECKING:
     from steelyard.recruitment.pilot import PilotSummary, TimeQuartiles
@@ -35,9 +35,7 @@ def pilot(
 
     Example: steelyard pilot words
     """
-    from steelyard.study import Study
-
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         print_pilot(study, target=target, seed=seed, annotators=annotators)
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.options import Format, FormatOption, StudyFolder
-from steelyard.cli.prolific_options import Api, DryRun, Url, Yes, ask, open_client, open_study
+from steelyard.cli.options import Format, FormatOption, StudyFolder, open_study
+from steelyard.cli.prolific_options import Api, DryRun, Url, Yes, ask, open_client
 from steelyard.cli.prolific_paying import approve, bonus, reject
 from steelyard.cli.prolific_printing import cost_question, print_draft, print_offer, print_terms
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from steelyard.cli.options import existing_folder
-
 if TYPE_CHECKING:
     from steelyard.recruitment.client import Client
-    from steelyard.study import Study
 
 DryRun: TypeAlias = Annotated[bool, typer.Option("--dry-run", help="Print every request, but send only read requests.")]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
@@ -25,13 +21,6 @@ Url: TypeAlias = Annotated[
     str | None,
     typer.Option("--url", help="Address of the server, if not in study.toml.", show_default=False),
 ]
-
-
-def open_study(folder: Path) -> Study:
-    """Open the study."""
-    from steelyard.study import Study
-
-    return Study.open(existing_folder(folder))
 
 
 def open_client(api: str | None, dry: bool) -> Client:

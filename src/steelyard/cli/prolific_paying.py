@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.options import StudyFolder
-from steelyard.cli.prolific_options import Api, DryRun, Yes, ask, open_client, open_study
+from steelyard.cli.options import StudyFolder, open_study
+from steelyard.cli.prolific_options import Api, DryRun, Yes, ask, open_client
 from steelyard.cli.prolific_printing import print_bonuses, print_reviews
 
 if TYPE_CHECKING:

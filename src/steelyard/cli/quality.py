@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
+from steelyard.cli.options import Format, FormatOption, StudyFolder, open_study
 
 
 def quality(
@@ -24,9 +24,8 @@ def quality(
     from rich.console import Console
 
     from steelyard.cli.output import plain_table, print_done, print_frame, print_notes
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         applied = study.quality.apply_rules() if apply else {}
         table, results, excluded, checks = (
             study.quality.signals(),
@@ -87,12 +86,11 @@ def resolve_check(
     """
     from steelyard.cli.output import print_done
     from steelyard.errors import ConfigError
-    from steelyard.study import Study
 
     verdicts: dict[str, Literal["right", "wrong"]] = {"right": "right", "wrong": "wrong"}
     if verdict not in verdicts:
         raise ConfigError(f"'{verdict}' is not a verdict.", "Write right or wrong.")
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         study.quality.resolve_check(check, verdicts[verdict])
         excluded = ", ".join(study.annotators.excluded) or "nobody"
     print_done(f"The known answer counts as {verdict}. Excluded annotators: {excluded}.")
@@ -107,9 +105,8 @@ def interim_analysis(folder: StudyFolder) -> None:
 
     from steelyard.cli.output import print_done
     from steelyard.errors import ConfigError
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         if study.config.stop is None:
             raise ConfigError("the study has no stopping rule.", "Add [stop] with measure and target to study.toml.")
         analysis = study.quality.interim_analysis()

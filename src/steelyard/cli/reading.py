@@ -41,10 +41,10 @@ def judgments_by_criterion(
 
     folder = Path(sources[0])
     if len(sources) == 1 and (folder / "study.toml").is_file():
-        from steelyard.study import Study
+        from steelyard.cli.options import open_study
         from steelyard.study.fitting import kind_for
 
-        with Study.open(folder) as study:
+        with open_study(folder) as study:
             return study.observations(options.get("kind") or kind_for(study.config.model, study.config.stages)), ()
     with reading(sources, "memory", None, None, **options) as source:
         if isinstance(source, SeveralFiles):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
+from steelyard.cli.options import Format, FormatOption, StudyFolder, open_study
 
 
 def reliability(folder: StudyFolder, form: FormatOption = Format.table) -> None:
@@ -16,9 +16,8 @@ def reliability(folder: StudyFolder, form: FormatOption = Format.table) -> None:
 
     from steelyard.analysis.analysis import Analysis
     from steelyard.cli.output import plain_table, print_frame, print_notes
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         analysis = Analysis.of(study)
         table = analysis.reliability_table()
         notes = dict.fromkeys(note for part in analysis.reliability for note in part.notes)

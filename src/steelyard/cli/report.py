@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli.options import RealIdsOption, StudyFolder, existing_folder
+from steelyard.cli.options import RealIdsOption, StudyFolder, existing_folder, open_study
 
 
 def report(
@@ -43,7 +43,6 @@ def report(
     from steelyard.report.document import Figure
     from steelyard.report.html import html_page
     from steelyard.report.pdf import find_chromium, print_pdf
-    from steelyard.study import Study
 
     existing_folder(folder)
     if not output.resolve().parent.is_dir():
@@ -66,7 +65,7 @@ def report(
         def on_figure(figure: str) -> None:
             progress.update(bar, advance=1, description=f"drawing {figure}")
 
-        with Study.open(folder) as study:
+        with open_study(folder) as study:
             document = build_report(study, real_ids=real_ids, on_step=on_step)
         figures = sum(isinstance(block, Figure) for block in document.blocks())
         progress.update(bar, total=len(STEPS) + figures * (1 if assets is None else 2) + (pdf is not None) + 1)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from steelyard.cli.options import ColumnsOption, Format, FormatOption, ScaleOption, existing_folder, pairs, settings
+from steelyard.cli.options import (
+    ColumnsOption,
+    Format,
+    FormatOption,
+    ScaleOption,
+    existing_folder,
+    open_study,
+    pairs,
+    settings,
+)
 
 if TYPE_CHECKING:
     from steelyard.models.systems.comparison import SystemComparison, SystemOptions
@@ -97,10 +106,9 @@ def scores(
 def _print_items(folder: Path, form: Format, model: str | None, set_: list[str] | None, top: int) -> None:
     from steelyard import registry
     from steelyard.cli.output import print_notes, print_scores
-    from steelyard.study import Study
 
     chosen = registry.create("models", model, settings(set_, "--set")) if model else None
-    with Study.open(folder) as study:
+    with open_study(folder) as study:
         fitted = study.fit(chosen)
         title = f"{study.config.title}: {fitted.model}, {study.status().judgments:,} judgments"
     print_scores(fitted.scores, title, form, top or None, fitted.level)
@@ -108,9 +116,8 @@ def _print_items(folder: Path, form: Format, model: str | None, set_: list[str] 
 
 
 def _compare_study(folder: Path, options: SystemOptions, subsets: list[str]) -> tuple[SystemComparison, str]:
-    from steelyard.study import Study
 
-    with Study.open(folder) as study:
+    with open_study(folder) as study:
         return study.systems(options, by=subsets), study.config.title
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from steelyard.cli.options import existing_folder
+from steelyard.cli.options import DATABASE_VARIABLE, existing_folder
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def serve(
     database: Annotated[
         str | None,
         typer.Option(
-            envvar="STEELYARD_DATABASE",
+            envvar=DATABASE_VARIABLE,
             help="Database URL, e.g. postgresql://user@host/name; default: each study's own.",
             show_default=False,
         ),
@@ -191,11 +191,10 @@ def _print_links(studies: Studies, base: str, token: str) -> None:
     for served in all_studies:
         console.print(Text(served.study.config.title, style="bold"), soft_wrap=True)
         invited = "" if served.study.config.annotators.open else "   (by invitation: steelyard invite)"
-        console.print(Text(f"  judge   {base}{served.url}{invited}"), soft_wrap=True)
-    if studies.workspace_folder is None:
-        console.print(Text("manage", style="bold"))
-        console.print(Text(f"  watch   {base}/manage/?token={token}"), soft_wrap=True)
-    else:
+        if studies.workspace_folder is None:
+            console.print(Text(f"  dashboard  {base}/manage/{served.slug}/?token={token}"), soft_wrap=True)
+        console.print(Text(f"  annotate   {base}{served.url}{invited}"), soft_wrap=True)
+    if studies.workspace_folder is not None:
         purpose = "Manage your studies" if all_studies else "Create your first study"
         console.print(Text(f"{purpose}: open this link in a browser", style="bold"))
         console.print(Text(f"  {base}/manage/?token={token}"), soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli.options import StudyFolder, existing_folder
+from steelyard.cli.options import StudyFolder, open_study
 
 
 class State(StrEnum):
@@ -20,7 +20,7 @@ class State(StrEnum):
 
 def state(
     folder: StudyFolder,
-    wanted: Annotated[State, typer.Argument(help="open, paused or closed.", show_default=False)],
+    wanted: Annotated[State, typer.Argument(help="open, paused or closed.", metavar="STATE", show_default=False)],
     reason: Annotated[str, typer.Option("--reason", help="Message shown to annotators.")] = "",
 ) -> None:
     """Open, pause or close a study.
@@ -30,8 +30,7 @@ def state(
     Example: steelyard state words paused --reason "Back tomorrow at nine."
     """
     from steelyard.cli.output import print_done
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         study.set_state(wanted.value, reason)
     print_done(f"The study is {wanted.value}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
+from steelyard.cli.options import Format, FormatOption, StudyFolder, open_study
 
 
 def _counted(n: int, name: str) -> str:
@@ -21,9 +21,8 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
     from rich.text import Text
 
     from steelyard.cli.output import plain_table, print_frame
-    from steelyard.study import Study
 
-    with Study.open(existing_folder(folder)) as study:
+    with open_study(folder) as study:
         current = study.status()
     if form is not Format.table:
         stages = [asdict(stage) for stage in current.stages]

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from steelyard.cli.invite import Database, Url
-from steelyard.cli.options import Format, FormatOption, StudyFolder, existing_folder
+from steelyard.cli.invite import Url
+from steelyard.cli.options import DatabaseOption, Format, FormatOption, StudyFolder, open_study
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,27 +32,25 @@ class Role(StrEnum):
 @app.command("add")
 def add(
     folder: StudyFolder,
-    name: Annotated[str, typer.Argument(help="Name of the colleague.", show_default=False)],
+    name: Annotated[str, typer.Argument(help="Name of the colleague.", metavar="NAME", show_default=False)],
     role: Annotated[Role, typer.Option(help="viewer (read only) or manager (can change the study).")] = Role.viewer,
     url: Url = _HERE,
-    database: Database = None,
+    database: DatabaseOption = None,
 ) -> None:
     """Add a colleague and print their link, which is shown only once.
 
     Example: steelyard team add words Ann --role manager --url https://judge.example.org
     """
-    from steelyard.study import Study
     from steelyard.study.team import Team
     from steelyard.web.studies import slug_of
 
-    existing_folder(folder)
-    with Study.open(folder, database=database) as study:
+    with open_study(folder, database) as study:
         token = Team(study).add(name, role.value)
     typer.echo(f"{url.rstrip('/')}/manage/{slug_of(folder)}/?token={token}")
 
 
 @app.command("list")
-def list_members(folder: StudyFolder, database: Database = None, form: FormatOption = Format.table) -> None:
+def list_members(folder: StudyFolder, database: DatabaseOption = None, form: FormatOption = Format.table) -> None:
     """List the people in a study's team.
 
     Example: steelyard team list words
@@ -60,11 +58,9 @@ def list_members(folder: StudyFolder, database: Database = None, form: FormatOpt
     import polars as pl
 
     from steelyard.cli.output import print_frame, print_notes
-    from steelyard.study import Study
     from steelyard.study.team import Team
 
-    existing_folder(folder)
-    with Study.open(folder, database=database) as study:
+    with open_study(folder, database) as study:
         rows = [
             {"name": member.name, "role": member.role, "added": study_time(member.added)}
             for member in Team(study).members()
@@ -77,18 +73,16 @@ def list_members(folder: StudyFolder, database: Database = None, form: FormatOpt
 @app.command("remove")
 def remove(
     folder: StudyFolder,
-    name: Annotated[str, typer.Argument(help="Name as in `steelyard team list`.", show_default=False)],
-    database: Database = None,
+    name: Annotated[str, typer.Argument(help="Name as in `steelyard team list`.", metavar="NAME", show_default=False)],
+    database: DatabaseOption = None,
 ) -> None:
     """Remove a colleague: their link and their sessions end at once.
 
     Example: steelyard team remove words Ann
     """
-    from steelyard.study import Study
     from steelyard.study.team import Team
 
-    existing_folder(folder)
-    with Study.open(folder, database=database) as study:
+    with open_study(folder, database) as study:
         member = Team(study).remove(name)
     typer.echo(f"{member.name} no longer has access.")
 

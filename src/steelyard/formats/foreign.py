@@ -65,7 +65,7 @@ def _read_label_studio(content: Any) -> Exported:
     exported = Exported("Label Studio")
     for task in _records(content):
         data = task["data"] if isinstance(task["data"], Mapping) else {}
-        item = str(data.get("item") or data.get("id") or task.get("id"))
+        item = _label_studio_item(task)
         for annotation in task.get("annotations") or ():
             if annotation.get("was_cancelled"):
                 exported.ignored["skipped annotation"] += 1
@@ -82,6 +82,11 @@ def _read_label_studio(content: Any) -> Exported:
                 else:
                     exported.rows.append({**shared, "criterion": result.get("from_name"), **answer})
     return exported
+
+
+def _label_studio_item(task: Record) -> str:
+    data = task["data"] if isinstance(task["data"], Mapping) else {}
+    return str(data.get("item") or data.get("id") or task.get("id"))
 
 
 def _annotator(value: object) -> str | None:
@@ -289,6 +294,24 @@ def items_of_export(content: object) -> list[dict[str, object]] | None:
             for result in _records(content["results"]["results"])
         ]
     return None
+
+
+def texts_of_export(content: object) -> dict[str, str]:
+    """Return the texts of the judged items by the ids that `read_export` gives them, as far as the export has them."""
+    texts: dict[str, str] = {}
+    if _is_label_studio(content):
+        for task in _records(content):
+            data = task["data"] if isinstance(task["data"], Mapping) else {}
+            words = [value for key, value in _plain(data).items() if isinstance(value, str) and key != "item"]
+            texts[_label_studio_item(task)] = " · ".join(words)
+            for annotation in task.get("annotations") or ():
+                for result in annotation.get("result") or ():
+                    names = [name.strip() for name in str(result.get("to_name", "")).split(",")]
+                    for name in names if result.get("type") == "pairwise" else ():
+                        texts[str(_compared(data, name))] = str(data.get(name, ""))
+    elif _is_potato(content):
+        texts = {str(line["instance_id"]): str(line.get("displayed_text") or "") for line in _records(content)}
+    return {name: text for name, text in texts.items() if text.strip()}
 
 
 def _plain(data: object) -> dict[str, object]:

@@ -188,7 +188,7 @@ def decode(data: bytes, name: str, chosen: str | None = None) -> tuple[str, str,
     """Decode a text; return it with its encoding, and a note if the encoding was guessed."""
     marked = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if data.startswith(mark)), None)
     if chosen is not None and chosen not in ENCODINGS:
-        raise DataError(f"'{chosen}' is not one of the encodings.", "Choose one of the list.", file=name)
+        raise DataError(f"'{chosen}' is not one of the encodings.", "Choose one from the list.", file=name)
     if marked is not None and chosen is None:
         chosen = marked
     if chosen is not None:
@@ -362,6 +362,8 @@ def _read_json(data: bytes, name: str, options: ReadingOptions) -> UploadedTable
         if not rows or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise DataError("it is not a list of objects.", 'Write [{"text": "…"}, …].', file=name)
         text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    elif (lines_of_export := _exported_lines(text)) is not None:
+        text = lines_of_export
     content = text.encode("utf-8", "surrogatepass")
     if '"esa_spans"' in text and '"esa_score"' in text:
         _, items, _, esa_notes = read_esa(content, name)
@@ -370,6 +372,18 @@ def _read_json(data: bytes, name: str, options: ReadingOptions) -> UploadedTable
     lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     table = replace(upload.table, find_lines=lambda: lines)
     return replace(upload, table=table, encoding=encoding, notes=tuple(notes))
+
+
+def _exported_lines(text: str) -> str | None:
+    """Return the items of an export in JSON lines (Potato), one object per line; None if it is not an export."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    try:
+        if items_of_export([json.loads(lines[0])]) is None:
+            return None
+        rows = items_of_export([json.loads(line) for line in lines])
+    except (ValueError, RecursionError):
+        return None
+    return None if rows is None else "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
 
 
 def _read_typed(frame: pl.DataFrame, name: str) -> UploadedTable:

@@ -247,7 +247,7 @@ def split_half_difference(
     bootstrap = _checked(seed, trials, level, None)
     shared = sorted(set(first.items.ids) & set(second.items.ids))
     if not shared:
-        raise DataError("the two have no items in common.", "Compare judgments of the same items.")
+        raise DataError("the two sets of judgments have no items in common.", "Compare judgments of the same items.")
     parts = []
     for observations, model in zip((first, second), models, strict=True):
         halves = Halves.of(observations, model, "unit", bootstrap.seed)

@@ -97,7 +97,7 @@ class Annotators:
             if annotator in transaction.state.excluded:
                 return
             if not transaction.state.knows(annotator):
-                raise TaskError(f"nobody called '{annotator}' has worked on this study.", "Check the name's spelling.")
+                raise TaskError(f"there is no annotator '{annotator}' in this study.", "Check the name's spelling.")
             exclusion = ev.Excluded(reason=checked_reason(reason), member=member)
             self._core.exclude(transaction, annotator, exclusion, self._clock())
 

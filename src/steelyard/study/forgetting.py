@@ -166,7 +166,7 @@ def _known(study: Study, annotator: str) -> str:
     name = annotator_name(annotator)
     if any(event.annotator == name for event in study.events()) or study.access.of(name):
         return name
-    raise TaskError(f"nobody called '{name}' has worked on this study.", "Check the name's spelling.")
+    raise TaskError(f"there is no annotator '{name}' in this study.", "Check the name's spelling.")
 
 
 def _holdings(study: Study, annotator: str) -> ForgetReport:

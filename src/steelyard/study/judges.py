@@ -113,7 +113,7 @@ class ModelAnnotators:
         annotator = annotator_name(annotator)
         with self._log.write() as transaction:
             if not transaction.state.knows(annotator):
-                raise TaskError(f"nobody called '{annotator}' has worked on this study.", "Check the name's spelling.")
+                raise TaskError(f"there is no annotator '{annotator}' in this study.", "Check the name's spelling.")
             if annotator not in transaction.state.judges:
                 registration = ev.JudgeRegistered(source="import", version="", model=model or annotator, member=member)
                 self._register(transaction, annotator, registration)

@@ -77,7 +77,8 @@ class Activity:
         """Refuse more flags on one task than anybody needs."""
         if len(self._flags.get(judgment_id, ())) >= FLAGS_PER_TASK:
             raise TaskError(
-                f"task {judgment_id} already has {FLAGS_PER_TASK} flags.", "They are stored; go on with the next task."
+                f"task {judgment_id} already has {FLAGS_PER_TASK} flags.",
+                "They are stored. Continue with the next task.",
             )
 
     def check_pace(self, annotator: str, now: int) -> None:

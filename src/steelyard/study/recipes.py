@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, comb
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from steelyard import registry
 from steelyard.designs.budgets import budget_settings
 from steelyard.designs.contexts import context_sizes
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, DataError
+from steelyard.formats import JudgmentFile
 from steelyard.formats.outputs import SystemOutputs
+from steelyard.observations import Choices, Labels, Observations, Rankings, Ratings
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 
@@ -24,6 +27,8 @@ _MAX_SYSTEMS_OF_ALL_PAIRS = 6
 _COMPARISONS_PER_OUTPUT = 6
 _RATINGS_PER_OUTPUT = 3
 _OVERLAP_RATE = 0.05
+_MAX_STEPS = 11
+"""Most steps of a Likert scale; ratings on a longer one are shown as a slider's."""
 
 _QUESTIONS: dict[str, str] = {
     "pairwise": "Which {noun} is better?",
@@ -124,6 +129,81 @@ def compare_systems(
         items=outputs.frame,
         notes=outputs.notes,
     )
+
+
+def recorded_judgments(judgments: JudgmentFile, texts: Mapping[str, str], *, title: str, source: str) -> Recipe:
+    """Return a study for judgments that were collected elsewhere, with the protocol that would have asked for them.
+
+    Parameters
+    ----------
+    judgments : JudgmentFile
+        From `read_judgments`.
+    texts : mapping
+        Texts of the items by id; an item without a text shows its id.
+    title : str
+        Title of the study.
+    source : str
+        Name of the file, for the question and the comments.
+    """
+    settings = _recorded_protocol(judgments.by_criterion)
+    protocol = registry.create("protocols", settings["name"], {k: v for k, v in settings.items() if k != "name"})
+    names = list(dict.fromkeys(name for part in judgments.by_criterion.values() for name in part.items.ids))
+    if len(names) < 2:
+        raise DataError("the judgments are about one item only.", "Scores need at least two items.")
+    items = [Item(name, texts.get(name, name)) for name in names]
+    first = next(iter(judgments.by_criterion.values()))
+    per_item = max(1, ceil(len(first) * protocol.task_size / len(names)))
+    return Recipe(
+        values={
+            "title": title,
+            "question": f"Judgments imported from {source}",
+            "items": ITEMS_FILE,
+            "protocol": settings,
+            "design": choose_design(protocol, items, per_item).settings,
+            "model": {"name": type(protocol).model_of_new_studies()},
+        },
+        comments={"protocol.scale": "scale of the imported ratings"},
+        header=(f"Judgments imported from {source}.",),
+        items=pl.DataFrame({"id": names, "text": [item.text for item in items]}),
+        notes=judgments.notes,
+    )
+
+
+def _recorded_protocol(parts: Mapping[str, Observations]) -> dict[str, Any]:
+    """Return the protocol, with its settings, that would have collected these judgments."""
+    first = next(iter(parts.values()))
+    if isinstance(first, Ratings):
+        ratings = {name: part for name, part in parts.items() if isinstance(part, Ratings)}
+        are_steps = all(_has_steps(part) for part in ratings.values())
+        scales = {name: [int(end) if are_steps else float(end) for end in part.scale] for name, part in ratings.items()}
+        return {"name": "likert" if are_steps else "direct", **_by_criterion("scale", scales)}
+    if isinstance(first, Labels):
+        labels = {name: sorted(part.classes.ids) for name, part in parts.items() if isinstance(part, Labels)}
+        return {"name": "choice", **_by_criterion("labels", labels)}
+    if len(parts) > 1:
+        raise DataError(
+            f"the {first.kind} have several criteria: {', '.join(parts)}.",
+            "Upload a file for each criterion, or score it on the command line: steelyard fit",
+        )
+    if isinstance(first, Choices):
+        return {"name": "best_worst", "size": max(3, first.shown.shape[1])}
+    if isinstance(first, Rankings):
+        return {"name": "ranking", "size": max(2, int(np.diff(first.start).max())), "ties": True}
+    return {"name": "pairwise", "ties": True}
+
+
+def _by_criterion(setting: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a setting of the protocol, or of each criterion if there are several."""
+    if len(values) == 1:
+        return {setting: next(iter(values.values()))}
+    return {"criteria": {name: {setting: value} for name, value in values.items()}}
+
+
+def _has_steps(ratings: Ratings) -> bool:
+    """Whether ratings are whole numbers on a scale of at most eleven steps."""
+    low, high = ratings.scale
+    is_whole = bool((ratings.value == np.round(ratings.value)).all()) and low == int(low) and high == int(high)
+    return ratings.scale_known and is_whole and high - low <= _MAX_STEPS - 1
 
 
 def _design(protocol: str, judgments: int | None, task_size: int, n_outputs: int) -> tuple[dict[str, Any], str]:

@@ -346,7 +346,7 @@ def _note(
         refusal = _explained(served, session, judgment_id, error)
         if kind == "flag" and refusal.code == "task_refused":
             raise Refusal(
-                409, "flags_enough", "You have flagged this one several times already.", "All your notes are saved."
+                409, "flags_enough", "You have already flagged this task several times.", "All your notes are saved."
             ) from None
         raise refusal from None
     return TaskNoteOut(judgment_id=judgment_id, progress=_progress(served, session))
@@ -357,9 +357,11 @@ def _explained(served: ServedStudy, session: Session, judgment_id: str, error: T
     try:
         task = served.study.task(judgment_id)
     except TaskError:
-        return Refusal(404, "no_such_task", "There is no such task in this study.", "Reload the page and go on.")
+        return Refusal(404, "no_such_task", "There is no such task in this study.", "Reload the page to continue.")
     if task.annotator != session.annotator:
-        return Refusal(403, "not_yours", "This task is somebody else's.", "Reload the page to get one of your own.")
+        return Refusal(
+            403, "not_yours", "This task belongs to another annotator.", "Reload the page to get one of your own."
+        )
     return refusal_for(error)
 
 

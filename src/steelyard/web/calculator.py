@@ -121,10 +121,13 @@ PART_TYPES: dict[str, type[Part]] = {
 
 
 def load_modules() -> None:
-    """Import the modules that draw charts, which take long to import."""
+    """Import the modules that draw charts, and after an installation compile the kernels of the default model."""
+    from steelyard.models.calibrated import compilation
     from steelyard.report import charts
 
     charts.load_renderer()
+    if not compilation.is_compiled():
+        compilation.compile_kernels()
 
 
 def prepare(source: Source) -> None:

@@ -12,8 +12,10 @@ import os
 import re
 import secrets
 import shutil
+import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Annotated, Any, Literal
@@ -27,13 +29,15 @@ from steelyard.formats import read_items, write_table
 from steelyard.formats.item_columns import ROLES, ItemsReading, Role, guess_roles, items_of_upload
 from steelyard.formats.tables import open_table, strings
 from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
+from steelyard.formats.uploaded_judgments import UploadedJudgments, judgments_of_upload
 from steelyard.formats.uploads import ReadingOptions, UploadedTable, read_upload
 from steelyard.records import Item
 from steelyard.study import Study
 from steelyard.study.config import CONFIG_FILE
 from steelyard.study.config.tables import ItemsSource
 from steelyard.study.confinement import MARKER_FILE, confine, confinement_problems, is_confined, plain_file
-from steelyard.study.recipes import choose_design
+from steelyard.study.importing import import_file
+from steelyard.study.recipes import choose_design, recipe_toml, recorded_judgments
 from steelyard.web.content import MEDIA_ENDINGS, MediaFolder, begins_as_named
 from steelyard.web.drafts import (
     SavedStudyOut,
@@ -240,6 +244,14 @@ class DraftFolder:
         """Return the uploaded table, its items, and what is wrong with them."""
         status = (self.path / about.file).stat()
         return _read_upload_once(self.path, about.model_dump_json(), status.st_mtime_ns, status.st_size)
+
+    def judgments(self) -> UploadedJudgments | None:
+        """The judgments in the uploaded file, if it has any; raises DataError if they cannot be used."""
+        about = self.about.upload
+        if about is None or self.served is not None:
+            return None
+        status = (self.path / about.file).stat()
+        return _find_judgments_once(self.path, about.model_dump_json(), status.st_mtime_ns, status.st_size)
 
     def _write_items(self, about: Upload, upload: UploadedTable) -> None:
         self.about.upload = about
@@ -493,27 +505,68 @@ class Drafts:
             draft.delete()
         return result
 
+    def create_from_judgments(self, draft: DraftFolder) -> SavedStudyOut:
+        """Create a closed study from the judgments in the uploaded file, for its scores and report."""
+        judgments = draft.judgments()
+        if judgments is None:
+            raise Refusal(409, "no_judgments", "The uploaded file has no judgments.", "Continue with its items.")
+        name = "the upload" if draft.about.upload is None else draft.about.upload.name
+        recipe = recorded_judgments(
+            judgments.judgments, judgments.texts, title=PurePath(name).stem or "Judgments", source=name
+        )
+
+        def fill(scratch: Path, study_name: str) -> None:
+            recipe.items.write_csv(scratch / ITEMS_FILE)
+            text = recipe_toml(replace(recipe, values={"name": study_name, **recipe.values}), ())
+            (scratch / CONFIG_FILE).write_text(text, encoding="utf-8")
+
+        def begin(study: Study) -> None:
+            # The file would keep the names of annotators who are forgotten later.
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "judgments.csv"
+                write_table(judgments.rows, path)
+                import_file(study, path)
+            study.set_state("closed", f"judgments imported from {name}")
+
+        result = self._add_study(draft.id, str(recipe.values["title"]), fill, begin)
+        if not result.problems:
+            draft.delete()
+        return result
+
     def _create_study(self, draft: DraftFolder) -> SavedStudyOut:
-        home = self._home()
         values = draft.values()
-        folder = free_folder(home, str(values.get("title", "")))
-        text = draft.text()
-        if not values.get("name"):
+
+        def fill(scratch: Path, name: str) -> None:
+            for file in draft.path.iterdir():
+                if file.name in {_ABOUT_FILE, CONFIG_FILE} or file.stem == _UPLOAD_STEM or file.name.startswith("."):
+                    continue
+                (shutil.copytree if file.is_dir() else shutil.copyfile)(file, scratch / file.name)
             # Studies that share a database need distinct names.
-            text = merged_toml(text, {**values, "name": folder.name})
-        scratch = home / HIDDEN_FOLDER / f"new-{draft.id}"
+            text = draft.text() if values.get("name") else merged_toml(draft.text(), {**values, "name": name})
+            (scratch / CONFIG_FILE).write_text(text, encoding="utf-8")
+
+        return self._add_study(draft.id, str(values.get("title", "")), fill)
+
+    def _add_study(
+        self,
+        draft_id: str,
+        title: str,
+        fill: Callable[[Path, str], None],
+        begin: Callable[[Study], None] = lambda study: None,
+    ) -> SavedStudyOut:
+        """Add a study whose files `fill(folder, name)` writes, and whose log `begin(study)` begins."""
+        home = self._home()
+        folder = free_folder(home, title)
+        scratch = home / HIDDEN_FOLDER / f"new-{draft_id}"
         shutil.rmtree(scratch, ignore_errors=True)
         try:
             scratch.mkdir(mode=0o755)
             # Written first, so that the folder is never opened without its restrictions.
             confine(scratch)
-            for file in draft.path.iterdir():
-                if file.name in {_ABOUT_FILE, CONFIG_FILE} or file.stem == _UPLOAD_STEM or file.name.startswith("."):
-                    continue
-                (shutil.copytree if file.is_dir() else shutil.copyfile)(file, scratch / file.name)
-            (scratch / CONFIG_FILE).write_text(text, encoding="utf-8")
+            fill(scratch, folder.name)
             # Opened before it gets its name: other processes serve a folder of the workspace as soon as they see it.
-            Study.open(scratch, database=self._studies.database).close()
+            with Study.open(scratch, database=self._studies.database) as study:
+                begin(study)
             os.rename(scratch, folder)
         except SteelyardError as error:
             return SavedStudyOut(problems=problems_out(error.problems))
@@ -555,6 +608,13 @@ def _read_upload_once(
         return upload, items_of_upload(upload, about.roles, drop_repeats=about.drop_repeats), []
     except DataError as error:
         return upload, None, list(error.problems)
+
+
+@lru_cache(maxsize=4)
+def _find_judgments_once(folder: Path, about_json: str, changed: int, size: int) -> UploadedJudgments | None:
+    """Find the judgments of an upload; `changed` and `size` tell when the file must be read again."""
+    about = Upload.model_validate_json(about_json)
+    return judgments_of_upload((folder / about.file).read_bytes(), about.name, _upload(folder, about))
 
 
 @lru_cache(maxsize=8)

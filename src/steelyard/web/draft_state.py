@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from steelyard.errors import ConfigError, Problem, SteelyardError
+from steelyard.errors import ConfigError, DataError, Problem, SteelyardError
 from steelyard.formats.item_columns import Role
 from steelyard.formats.uploads import ENCODINGS
 from steelyard.records import Item
@@ -33,6 +33,17 @@ _MOST_ITEM_NAMES = 500
 _MOST_MISSING = 20
 
 
+class JudgmentsOut(BaseModel):
+    """Judgments found in the uploaded file; `problem` says why they cannot be used."""
+
+    tool: Annotated[str, Field(description="the tool that exported them; empty for a table")]
+    kind: str
+    count: int
+    annotators: int
+    items: int
+    problem: str = ""
+
+
 class ItemsOut(BaseModel):
     """The uploaded file of items: its first rows, the roles of its columns, and how it was read."""
 
@@ -52,6 +63,7 @@ class ItemsOut(BaseModel):
     drop_repeats: bool
     notes: list[str]
     problems: list[ProblemOut]
+    judgments: JudgmentsOut | None = None
 
 
 class MediaOut(BaseModel):
@@ -198,8 +210,25 @@ def _items_out(folder: DraftFolder) -> tuple[ItemsOut | None, list[Problem]]:
         drop_repeats=about.drop_repeats,
         notes=[*upload.notes, *(() if reading is None else reading.notes)],
         problems=[ProblemOut(field=p.field, what=_located(p), remedy=p.remedy) for p in problems],
+        judgments=_judgments_out(folder),
     )
     return out, problems
+
+
+def _judgments_out(folder: DraftFolder) -> JudgmentsOut | None:
+    try:
+        upload = folder.judgments()
+    except DataError as error:
+        return JudgmentsOut(tool="", kind="", count=0, annotators=0, items=0, problem=str(error.problems[0]))
+    if upload is None:
+        return None
+    return JudgmentsOut(
+        tool=upload.tool,
+        kind=upload.judgments.kind,
+        count=upload.count,
+        annotators=len(upload.annotators),
+        items=len(upload.items),
+    )
 
 
 def _located(problem: Problem) -> str:

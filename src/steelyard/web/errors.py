@@ -32,10 +32,10 @@ CUT_OFF = "steelyard.cut_off"
 _LONGEST = 500
 _NOTHING_LOST = "Nothing is lost. Try again in a moment."
 _BY_STATUS = {
-    404: ("not_found", "There is nothing at this address.", "Check the link you were given."),
+    404: ("not_found", "There is no page at this address.", "Check the link you were given."),
     405: (
         "method_not_allowed",
-        "This address does not accept such requests.",
+        "This address does not accept requests of this kind.",
         "See the description at /api/v1/openapi.json.",
     ),
 }
@@ -69,7 +69,7 @@ def too_many(seconds: float) -> Refusal:
     return Refusal(
         429,
         "too_many",
-        "There are too many requests from here just now.",
+        "Too many requests have come from your network.",
         f"Nothing is lost. Wait {wait} seconds and try again.",
         headers={"Retry-After": str(wait)},
     )
@@ -90,12 +90,15 @@ def refusal_for(error: SteelyardError) -> Refusal:
         return Refusal(
             503,
             "try_again",
-            "The answers' store cannot be reached just now.",
+            "The database of the study cannot be reached at the moment.",
             _NOTHING_LOST,
             headers={"Retry-After": "2"},
         )
     return Refusal(
-        500, "study_broken", "This study is not set up right, so it cannot go on.", "Please tell whoever invited you."
+        500,
+        "study_broken",
+        "This study has a configuration error and cannot continue.",
+        "Please contact the people who run the study.",
     )
 
 

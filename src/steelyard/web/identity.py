@@ -282,7 +282,7 @@ def require_manager(request: Request) -> Identity:
             403,
             "viewer",
             "Your link is for viewing only.",
-            "Ask whoever runs the study to do it, or for a manager's link.",
+            "Ask the people who run the study to do it, or ask them for a manager's link.",
         )
     return identity
 
@@ -292,7 +292,10 @@ def require_owner(request: Request) -> Identity:
     identity = require_manager(request)
     if identity.role != "owner":
         raise Refusal(
-            403, "owner_only", "Only the owner of this server may do that.", "Ask whoever started steelyard serve."
+            403,
+            "owner_only",
+            "Only the owner of this server may do that.",
+            "Ask the person who started steelyard serve.",
         )
     return identity
 
@@ -369,8 +372,8 @@ def signed_in(request: Request, served: ServedStudy) -> Session:
         raise Refusal(
             401,
             "no_session",
-            "You are not signed in here, or no longer.",
-            "Nothing is lost. Open your personal link, or the study's page, and go on.",
+            "You are not signed in, or your session has ended.",
+            "Nothing is lost. Open your personal link or the study's page to continue.",
         )
     if request.method not in _SAFE:
         check_csrf(request, session.csrf)
@@ -539,7 +542,7 @@ def check_manage_token(request: Request, token: str, served: ServedStudy | None 
         raise Refusal(
             403,
             "token_wrong",
-            "This link or token is not valid, or no longer.",
+            "This link or token is not valid, or has expired.",
             "Copy it again from where steelyard serve was started, or ask for a new link.",
         )
     return identity

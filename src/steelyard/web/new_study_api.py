@@ -248,6 +248,16 @@ def _finish(folder: DraftFolder, request: Request, response: Response) -> SavedS
     return result
 
 
+@draft_router.post("/judgments", status_code=201)
+def import_upload(found: DraftDep, request: Request, response: Response, version: Version = None) -> SavedStudyOut:
+    """Create a closed study from the judgments in the uploaded file; with problems, nothing is created."""
+    with changing(request, found, version) as folder:
+        result = refusing(lambda: drafts_of(request).create_from_judgments(folder))
+    if result.problems:
+        response.status_code = 422
+    return result
+
+
 @draft_router.post("/reliability")
 def estimate_reliability(folder: DraftDep) -> list[ReliabilityOut]:
     """Simulate the study with typical annotators: how reliable its scores would be."""

@@ -427,3 +427,31 @@ def test_one_study_that_cannot_be_opened_does_not_stop_the_others(serve_study, w
     page = httpx.get(f"{server.url}/manage/", headers=HEADERS).text
     assert "<strong>broken</strong> cannot be opened." in page
     assert "/manage/mood/" in page
+
+
+# Judgments in the uploaded file
+
+
+def test_an_upload_of_judgments_can_become_a_closed_study_with_their_scores(server, workspace, wizard_of):
+    wizard = wizard_of(server)
+    values = (("x", 5), ("y", 3), ("z", 1))
+    rows = "".join(f"{name},{item},{value}\n" for name in ("ann", "bob") for item, value in values)
+    wizard.upload(f"annotator,item,value\n{rows}".encode(), "old ratings.csv")
+    offer = wizard.state["items"]["judgments"]
+    assert offer == {"tool": "", "kind": "ratings", "count": 6, "annotators": 2, "items": 3, "problem": ""}
+    response = wizard.http.post(f"{wizard.url}/judgments", json={})
+    assert response.status_code == 201, response.text
+    slug = response.json()["study"]
+    assert wizard.http.get(wizard.url).status_code == 404
+    with Study.open(workspace / slug) as study:
+        assert (study.status().judgments, study.status().state) == (6, "closed")
+        assert study.scores().sort("score", descending=True)["item"].to_list() == ["x", "y", "z"]
+    assert not list((workspace / slug).glob("judgments*"))
+
+
+def test_items_alone_are_not_offered_as_judgments(server, wizard_of):
+    wizard = wizard_of(server)
+    wizard.upload(WORDS, "words.csv")
+    assert wizard.state["items"]["judgments"] is None
+    refused = wizard.http.post(f"{wizard.url}/judgments", json={})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "no_judgments")

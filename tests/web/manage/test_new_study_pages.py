@@ -255,3 +255,18 @@ def test_a_study_that_has_begun_shows_what_is_fixed_and_why(make_study, serve_st
     page.get_by_role("button", name="Save changes").click()
     page.wait_for_url("**/manage/study/")
     assert server.study.config.title == "New title"
+
+
+def test_a_file_of_judgments_is_recognised_and_becomes_a_study(server, workspace, open_page, axe, tmp_path):
+    path = tmp_path / "old ratings.csv"
+    path.write_text("annotator,item,value\nann,x,5\nbob,x,4\nann,y,1\nbob,y,2\n", encoding="utf-8")
+    page = open_page(server, "/manage/new", width=360, height=740)
+    page.locator("#items-file").set_input_files(path)
+    page.get_by_text("4 ratings of 2 items by 2 annotators.").wait_for()
+    assert complaints(axe, page) == []
+    assert fits(page)
+    page.get_by_role("button", name="Create a study from these judgments").click()
+    page.wait_for_url("**/manage/old-ratings/")
+    page.get_by_text("closed (judgments imported from old ratings.csv)").wait_for()
+    with Study.open(workspace / "old-ratings") as study:
+        assert study.status().judgments == 4

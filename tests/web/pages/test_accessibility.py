@@ -136,7 +136,7 @@ def test_axe_finds_nothing_wrong_with_the_screens_around_the_tasks(server, judge
     person.press("Enter")
     person.wait_for_task()
     person.press("?")
-    page.get_by_text("An example, already answered").click()
+    page.get_by_text("An example with its answer").click()
     assert complaints_light_and_dark(axe, page) == []
     person.press("Escape", "!")
     assert complaints_light_and_dark(axe, page) == []
@@ -151,10 +151,10 @@ def test_axe_finds_nothing_wrong_with_the_screens_around_the_tasks(server, judge
 def test_axe_finds_nothing_wrong_with_what_is_told_about_a_wrong_answer(server, judge, axe):
     person = judge(f"{server.url}/s/loud/", "ann")
     person.answer("0")
-    person.says("One answer was not quite right")
+    person.says("One answer was not quite correct")
     assert complaints_light_and_dark(axe, person.page) == []
     tab_reaches_everything(person, before_submit=2)
-    person.page.get_by_role("button", name="See it again").click()
+    person.page.get_by_role("button", name="Show it again").click()
     assert complaints_light_and_dark(axe, person.page) == []
     person.page.set_viewport_size({"width": 360, "height": 740})
     assert complaints_light_and_dark(axe, person.page) == []
@@ -165,6 +165,6 @@ def test_changes_are_announced_to_screen_readers(studies, judge):
     person.page.locator(".handle").nth(0).focus()
     item = person.items()[0]
     person.press("ArrowDown")
-    assert person.page.locator(".ranking-box [role=status]").inner_text() == f"word {item}: place 2 of 4"
+    assert person.page.locator(".ranking-box [role=status]").inner_text() == f"word {item}: rank 2 of 4"
     slider = judge(f"{studies.url}/s/direct/", "hearing too").page.get_by_role("slider")
     assert slider.get_attribute("aria-valuetext").startswith("not set yet")

@@ -191,7 +191,7 @@ def test_a_wrong_answer_is_told_without_moving_or_stopping_anything(server, judg
     routes[0].continue_()
     person.page.unroute("**/judgments")
 
-    person.says("One answer was not quite right")
+    person.says("One answer was not quite correct")
     words = notice(person).inner_text()
     assert about in words
     assert "sun above mud" in words or "gold above rain" in words
@@ -199,7 +199,7 @@ def test_a_wrong_answer_is_told_without_moving_or_stopping_anything(server, judg
     assert person.page.evaluate("focused => document.activeElement === focused", focused)
 
     answer(person, wrong=False)
-    person.says("✓ saved, and right")
+    person.says("✓ saved, and correct")
     assert about in notice(person).inner_text()
     person.page.wait_for_timeout(1000)
     person.press("Enter")
@@ -211,7 +211,7 @@ def test_a_wrong_answer_is_told_without_moving_or_stopping_anything(server, judg
 def test_enter_pressed_twice_by_mistake_does_not_dismiss_what_nobody_has_read(server, judge):
     person = judge(f"{server.url}/s/loud/", "hasty")
     answer(person, wrong=True)
-    person.says("One answer was not quite right")
+    person.says("One answer was not quite correct")
     person.press("Enter")
     assert notice(person).inner_text() != ""
     person.press("Escape")
@@ -222,7 +222,7 @@ def test_enter_pressed_twice_by_mistake_does_not_dismiss_what_nobody_has_read(se
 def test_a_wrong_answer_can_be_looked_at_again_and_dismissed(server, judge, device, by):
     person = judge(f"{server.url}/s/loud/", f"by {by}", device=device)
     about = answer(person, wrong=True, by=by)
-    getattr(notice(person).get_by_role("button", name="See it again"), by)()
+    getattr(notice(person).get_by_role("button", name="Show it again"), by)()
     dialog = person.page.get_by_role("dialog", name="Your answer")
     assert " · ".join(dialog.locator(".choice-card .content").all_inner_texts()) == about
     chosen = dialog.locator(".choice-card", has=person.page.locator("input:checked"))
@@ -230,7 +230,7 @@ def test_a_wrong_answer_can_be_looked_at_again_and_dismissed(server, judge, devi
     assert chosen.locator("input").is_disabled()
     assert person.page.evaluate("document.documentElement.scrollWidth") == person.page.viewport_size["width"]
     getattr(dialog.get_by_role("button", name="Close"), by)()
-    getattr(notice(person).get_by_role("button", name="All right"), by)()
+    getattr(notice(person).get_by_role("button", name="OK"), by)()
     assert notice(person).inner_text() == ""
     person.page.reload()
     person.wait_for_task()
@@ -253,10 +253,10 @@ def test_what_has_the_focus_is_not_hidden_by_the_notice(server, judge):
 def test_a_right_answer_gets_a_quiet_sign_that_the_next_answer_takes_away(server, judge):
     person = judge(f"{server.url}/s/loud/", "right")
     answer(person, wrong=False)
-    person.says("✓ saved, and right")
+    person.says("✓ saved, and correct")
     assert notice(person).inner_text() == ""
     answer(person, wrong=False)
-    person.says("✓ saved, and right")
+    person.says("✓ saved, and correct")
     person.answer("1")
     person.saved()
 
@@ -267,7 +267,7 @@ def test_what_is_told_late_says_which_question_it_was_about(server, judge):
     person.page.wait_for_load_state("networkidle")
     person.context.set_offline(True)
     about = [answer(person, wrong=True) for _ in range(2)]
-    person.says("Answers kept here: 2.")
+    person.says("Answers stored on this device: 2.")
     assert notice(person).inner_text() == ""
     person.page.close()
     person.context.set_offline(False)
@@ -293,7 +293,7 @@ def test_what_is_told_late_says_which_question_it_was_about(server, judge):
 def test_what_is_told_is_told_in_the_language_of_the_page(server, judge):
     person = judge(f"{server.url}/s/loud/", "polyglot")
     answer(person, wrong=True)
-    person.says("One answer was not quite right")
+    person.says("One answer was not quite correct")
     person.press("?")
     person.page.get_by_label("Language").select_option("ar")
     person.says("إحدى الإجابات لم تكن صحيحة تمامًا")

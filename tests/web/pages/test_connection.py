@@ -78,7 +78,7 @@ def test_offline_for_ten_answers_then_online_all_ten_arrive_once(server, judge):
         items = person.items()
         expected.append({"winner": items[number % 2]})
         person.answer(str(number % 2 + 1))
-    person.says("No connection. Answers kept here: 10.")
+    person.says("No connection. Answers stored on this device: 10.")
     assert person.kept() == 10
     assert judgments_of(server, "ahead", "traveller") == []
     person.context.set_offline(False)
@@ -97,7 +97,7 @@ def test_a_poor_connection_makes_the_page_fetch_ten_tasks_ahead(server, judge):
     person.answer("1")
     person.press("1")
     person.submit()
-    person.says("Answers kept here: 2.")
+    person.says("Answers stored on this device: 2.")
     person.context.set_offline(False)
     person.wait_for_task()
     person.saved()
@@ -110,7 +110,7 @@ def test_answers_of_a_closed_tab_are_sent_when_the_page_is_opened_again(server, 
     person.context.set_offline(True)
     items = person.items()
     person.answer("1")
-    person.says("Answers kept here: 1.")
+    person.says("Answers stored on this device: 1.")
     person.page.close()
     person.context.set_offline(False)
     assert judgments_of(server, "ahead", "closer") == []
@@ -154,7 +154,7 @@ def test_a_server_error_is_announced_and_outlived(server, judge):
     person = judge(f"{server.url}/s/pairs/", "stoic")
     person.page.route("**/judgments", lambda route: route.fulfill(status=503, body="{}"))
     person.answer("1")
-    person.says("The server has a problem. Nothing is lost; answers kept here: 1.")
+    person.says("The server has a problem. Nothing is lost; answers stored on this device: 1.")
     person.page.unroute("**/judgments")
     person.page.get_by_role("button", name="Try now").click()
     person.saved()
@@ -190,7 +190,7 @@ def test_a_server_killed_in_mid_task_and_started_again_loses_nothing(tmp_path, j
         for _ in range(2):
             answers.append({"winner": person.items()[0]})
             person.answer("1")
-        person.says("Answers kept here: 2.")
+        person.says("Answers stored on this device: 2.")
         with served_again(tmp_path / "killed", server.url):
             person.saved()
     finally:
@@ -242,7 +242,7 @@ def test_somebody_else_signing_in_does_not_take_over_what_is_under_way(server, j
     first.page.wait_for_load_state("networkidle")
     first.context.set_offline(True)
     first.answer("1")
-    first.says("Answers kept here: 1.")
+    first.says("Answers stored on this device: 1.")
     first.context.clear_cookies()
     first.join("second")
     first.context.set_offline(False)
@@ -257,7 +257,7 @@ def test_a_session_that_ended_says_so_and_keeps_the_answers(server, judge):
     person.press("1")
     person.submit()
     person.says("Please sign in again")
-    person.says("Answers kept here: 1")
+    person.says("Answers stored on this device: 1")
 
 
 def test_a_task_on_the_screen_is_kept_for_its_person_while_they_are_there(server, judge):

@@ -47,9 +47,9 @@ def test_the_whole_way_from_the_link_to_thank_you(server, judge):
     page.get_by_role("button", name="I agree").click()
 
     person.says("Go by your first thought.")
-    person.says("An example, already answered")
+    person.says("An example with its answer")
     person.press("Enter")
-    person.says("A little practice")
+    person.says("Practice")
     person.press("Enter")
     person.wait_for_task()
     assert person.progress == "Practice 1 of 2"
@@ -62,7 +62,7 @@ def test_the_whole_way_from_the_link_to_thank_you(server, judge):
     person.wait_for_task()
     person.press("2")
     person.submit()
-    person.says("✓ That is right")
+    person.says("✓ Correct")
     person.press("Enter")
 
     person.wait_for_task()
@@ -82,7 +82,7 @@ def test_who_does_not_agree_is_asked_nothing(server, judge):
     person = judge(f"{server.url}/s/whole/")
     person.give_name("Bo")
     person.page.get_by_role("button", name="I do not agree").click()
-    person.says("Nothing was asked and no answer was stored.")
+    person.says("No answer was stored.")
     person.page.get_by_role("button", name="Read it again").click()
     person.says("Before you begin")
 
@@ -98,7 +98,7 @@ def test_instructions_come_once_and_stay_behind_the_question_mark(server, judge)
     person.press("?")
     dialog = person.page.get_by_role("dialog", name="Help")
     dialog.get_by_text("Click the card you choose").wait_for()
-    assert dialog.get_by_label("Your personal link").input_value().startswith(f"{server.url}/s/pairs/?invite=")
+    assert dialog.get_by_label("Use this personal link").input_value().startswith(f"{server.url}/s/pairs/?invite=")
     person.press("Escape")
     assert dialog.count() == 0
 
@@ -128,7 +128,7 @@ def test_people_sign_out_and_come_back_by_their_link(server, judge):
     person.page.get_by_role("button", name="Sign out…").click()
     dialog = person.page.get_by_role("dialog", name="Sign out?")
     dialog.get_by_text("You are signed in as leaver.").wait_for()
-    link = dialog.get_by_label("Your personal link").input_value()
+    link = dialog.get_by_label("Use this personal link").input_value()
     dialog.get_by_role("button", name="Sign out", exact=True).click()
     person.says("Choose a name")
     assert person.kept() == 0
@@ -142,7 +142,7 @@ def test_the_link_of_somebody_else_asks_first(server, judge):
     token = server.studies.get("pairs").study.access.grant("invite", annotator="other")
     link = f"{server.url}/s/pairs/?invite={token}"
     person.page.goto(link)
-    person.page.get_by_role("link", name="Stay signed in as I am").click()
+    person.page.get_by_role("link", name="Stay signed in").click()
     person.wait_for_task()
     person.page.goto(link)
     person.page.get_by_role("button", name="Switch to the link's annotator").click()
@@ -181,7 +181,7 @@ def test_the_last_tasks_come_one_after_the_other_without_a_pause(tmp_path, judge
 
 def test_a_study_by_invitation_says_so_and_a_personal_link_opens_it(server, judge):
     stranger = judge(f"{server.url}/s/invited/")
-    stranger.says("By invitation")
+    stranger.says("By invitation only")
     stranger.says("words@example.org")
     token = server.studies.get("invited").study.access.grant("invite", annotator="Dee")
     guest = judge(f"{server.url}/s/invited/?invite={token}")
@@ -195,7 +195,7 @@ def test_the_personal_link_goes_on_on_another_device(server, judge):
     first.saved()
     items = first.items()
     first.press("?")
-    link = first.page.get_by_label("Your personal link").input_value()
+    link = first.page.get_by_label("Use this personal link").input_value()
     elsewhere = judge(link, device="phone")
     elsewhere.wait_for_task()
     assert elsewhere.progress.startswith("1 answered")
@@ -304,7 +304,7 @@ def test_skip_and_flag_leave_their_reasons_in_the_log(server, judge):
     before = person.shown()
     person.press("!")
     dialog = person.page.get_by_role("dialog")
-    dialog.get_by_label("There is a mistake in it").check()
+    dialog.get_by_label("It contains a mistake").check()
     dialog.get_by_label("In your own words").fill("a typo")
     dialog.get_by_role("button", name="Flag it").click()
     person.says("Flagged. Thank you; you can still answer.")
@@ -316,7 +316,7 @@ def test_skip_and_flag_leave_their_reasons_in_the_log(server, judge):
     person.wait_for_task(other_than=before)
     person.saved()
     reasons = {kind: [data["reason"] for data in log_of(server, "pairs", kind, "critic")] for kind in ("flag", "skip")}
-    assert reasons == {"flag": ["There is a mistake in it: a typo"], "skip": ["I cannot decide"]}
+    assert reasons == {"flag": ["It contains a mistake: a typo"], "skip": ["I cannot decide"]}
 
 
 def test_cancelling_a_skip_skips_nothing(server, judge):
@@ -332,7 +332,7 @@ def test_single_keys_can_be_switched_off(server, judge):
     """WCAG 2.1.4: for people whose tools send keys by themselves."""
     person = judge(f"{server.url}/s/pairs/", "dictating")
     person.press("?")
-    person.page.get_by_label("Letters and digits work as keys").uncheck()
+    person.page.get_by_label("Use letters and digits as keyboard shortcuts").uncheck()
     person.press("Escape", "1")
     assert person.page.locator("main input:checked").count() == 0
 

@@ -120,7 +120,7 @@ def test_live_sorting_puts_the_highest_first_and_the_unset_last(server, judge):
 
 def test_ties_cannot_be_made_where_they_are_switched_off(server, judge):
     person = judge(f"{server.url}/s/untied/", "strict")
-    assert person.page.get_by_role("button", name="Same place").count() == 0
+    assert person.page.get_by_role("button", name="Tie with").count() == 0
     person.page.locator(".handle").nth(1).focus()
     person.press("=")
     assert person.page.locator(".tied-above").count() == 0

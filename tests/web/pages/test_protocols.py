@@ -115,7 +115,7 @@ def ranking_by_pointer(judge: Judge, items: list[str]) -> list[list[str]]:
     judge.page.mouse.down()
     judge.page.mouse.move(handle["x"] + 10, target["y"] + target["height"], steps=8)
     judge.page.mouse.up()
-    _touch(judge, judge.page.locator(".rank-card").nth(3).get_by_role("button", name="Same place"))
+    _touch(judge, judge.page.locator(".rank-card").nth(3).get_by_role("button", name="Tie with"))
     return [[items[1]], [items[0]], [items[2], items[3]]]
 
 

@@ -30,24 +30,24 @@ const REASONS = {
   skip: [
     ["I do not understand it", () => t("I do not understand it")],
     ["I cannot decide", () => t("I cannot decide")],
-    ["It is not shown properly", () => t("It is not shown properly")],
+    ["It is not displayed correctly", () => t("It is not displayed correctly")],
     ["I would rather not answer", () => t("I would rather not answer")],
   ],
   flag: [
-    ["There is a mistake in it", () => t("There is a mistake in it")],
-    ["It is not shown properly", () => t("It is not shown properly")],
+    ["It contains a mistake", () => t("It contains a mistake")],
+    ["It is not displayed correctly", () => t("It is not displayed correctly")],
     ["It is offensive or upsetting", () => t("It is offensive or upsetting")],
-    ["The question does not fit it", () => t("The question does not fit it")],
+    ["The question does not apply to it", () => t("The question does not apply to it")],
   ],
 };
 
 /** Ask why; returns the reason, or null when the person changed their mind. */
 export async function askReason(kind) {
-  const title = kind === "skip" ? t("Why skip this one?") : t("What is wrong with this one?");
+  const title = kind === "skip" ? t("Why do you want to skip this task?") : t("What is wrong with this task?");
   const act = kind === "skip" ? t("Skip it") : t("Flag it");
   const note =
     kind === "skip"
-      ? t("You will not be asked this one again.")
+      ? t("You will not be asked this question again.")
       : t("The people who run the study will see it. You can still answer.");
   const heading = uniqueId("dialog");
   const more = uniqueId("more");
@@ -129,7 +129,7 @@ export function languageChoice(languages, changed) {
 /** A personal link, to read and to copy. */
 export function personalLink(url) {
   const link = new URL(url, location.href).href; // Relative where the server has not been told its public address.
-  return copyField(t("Your personal link, to go on later or on another device. Keep it to yourself."), link);
+  return copyField(t("Use this personal link to continue later or on another device. Do not share it."), link);
 }
 
 /** Something to copy: it is selected at a touch, and there is a button where the browser lets pages copy. */
@@ -164,7 +164,7 @@ export async function confirmSignOut({ link, annotator, underWay }) {
     h("h2", { id: heading }, t("Sign out?")),
     h("p", { dir: "auto" }, t("You are signed in as {name}.", { name: annotator })),
     underWay ? h("p", {}, t("Unsaved answers are sent first.")) : null,
-    h("p", {}, t("Your answers stay saved. To go on later you need your personal link.")),
+    h("p", {}, t("Your answers stay saved. To continue later, you need your personal link.")),
     link ? personalLink(link) : null,
     h(
       "div",
@@ -214,7 +214,7 @@ export function help({ welcome, task, languages, languageChanged, signOut }) {
         ? h(
             "details",
             {},
-            h("summary", {}, t("An example, already answered")),
+            h("summary", {}, t("An example with its answer")),
             h("div", { class: "example" }, example.element),
           )
         : null,
@@ -223,7 +223,7 @@ export function help({ welcome, task, languages, languageChanged, signOut }) {
         { class: "keys" },
         KEYS.map(([face, words]) => h("div", {}, h("dt", {}, h("kbd", {}, face)), h("dd", {}, t(words)))),
       ),
-      h("label", { class: "option", for: toggle.id }, toggle, h("span", {}, t("Letters and digits work as keys"))),
+      h("label", { class: "option", for: toggle.id }, toggle, h("span", {}, t("Use letters and digits as keyboard shortcuts"))),
       languageChoice(languages, () => {
         dialog.close("");
         languageChanged();

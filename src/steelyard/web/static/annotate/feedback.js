@@ -104,12 +104,12 @@ export class Feedback {
     const again = h(
       "button",
       { type: "button", class: "quiet", onclick: () => seeAgain(entry, this.#page) },
-      t("See it again…"),
+      t("Show it again…"),
     );
     const dismiss = h(
       "button",
       { type: "button", class: "dismiss", "aria-keyshortcuts": "Escape", onclick: () => this.dismiss() },
-      h("span", {}, more ? t("Next") : t("All right")),
+      h("span", {}, more ? t("Next") : t("OK")),
       h("kbd", { "aria-hidden": "true" }, "Esc"),
     );
     return h(
@@ -121,7 +121,7 @@ export class Feedback {
         h(
           "div",
           { class: task ? "feedback-words in-short" : "feedback-words" },
-          h("h2", { id: heading }, t("One answer was not quite right")),
+          h("h2", { id: heading }, t("One answer was not quite correct")),
           task ? h("p", { class: "muted", dir: "auto" }, names(task)) : null,
           explained(feedback),
         ),

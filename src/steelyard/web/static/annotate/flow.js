@@ -405,7 +405,7 @@ export class Flow {
     if (entry.kind === "skip") return; // It had gone back already.
     this.#frame.notice(
       refusal.status === 409 && entry.kind !== "flag"
-        ? t("This one had been answered before, perhaps in another window. That answer stays.")
+        ? t("You have already answered this task, perhaps in another window. That answer is kept.")
         : [t(refusal.what), t(refusal.remedy)].join(" "),
     );
   }

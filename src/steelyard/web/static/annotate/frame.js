@@ -75,9 +75,9 @@ export class Frame {
     if (waiting) this.#right = false;
     const saved = part("saved");
     const words = !waiting
-      ? this.#everSaved && (this.#right ? t("✓ saved, and right") : t("✓ saved"))
+      ? this.#everSaved && (this.#right ? t("✓ saved, and correct") : t("✓ saved"))
       : trouble
-        ? t("kept here: {count}", { count: waiting })
+        ? t("not sent yet: {count}", { count: waiting })
         : t("saving…");
     if (saved.textContent !== (words || "")) {
       saved.className = waiting ? (trouble ? "saved kept" : "saved late") : "saved";
@@ -102,10 +102,10 @@ export class Frame {
     if (banner.hidden) return banner.replaceChildren();
     const what =
       trouble === "offline"
-        ? t("No connection. Answers kept here: {count}. You can go on; they are sent when the connection is back.", {
+        ? t("No connection. Answers stored on this device: {count}. You can continue; they are sent when the connection is back.", {
             count: waiting,
           })
-        : t("The server has a problem. Nothing is lost; answers kept here: {count}. Trying again.", { count: waiting });
+        : t("The server has a problem. Nothing is lost; answers stored on this device: {count}. Trying again.", { count: waiting });
     const stay = local.keepsForGood() ? null : h("strong", {}, t("Please do not close this page."));
     const words = h("p", {}, what, " ", stay);
     if (banner.firstElementChild?.textContent === words.textContent) return undefined;

@@ -50,7 +50,7 @@ export function ranking(task, page, changed) {
       );
     const up = button("↑", t("Move up"), () => act(item.id, moveUp));
     const down = button("↓", t("Move down"), () => act(item.id, moveDown));
-    const tie = mayTie ? button("=", t("Same place as the one above"), () => act(item.id, toggleTie)) : null;
+    const tie = mayTie ? button("=", t("Tie with the one above"), () => act(item.id, toggleTie)) : null;
     const row = h(
       "li",
       { class: "rank-card" },
@@ -111,7 +111,7 @@ export function ranking(task, page, changed) {
     const at = placeOf(id);
     const words = { thing: cards.get(id).name, place: at + 1, of: places.length };
     said.textContent =
-      places[at].length > 1 ? t("{thing}: place {place}, shared", words) : t("{thing}: place {place} of {of}", words);
+      places[at].length > 1 ? t("{thing}: rank {place}, tied", words) : t("{thing}: rank {place} of {of}", words);
     changed();
   }
 
@@ -216,6 +216,6 @@ export function ranking(task, page, changed) {
       return false;
     },
     hint: () =>
-      t("Drag a card by its handle, or Tab to it and press ↑ or ↓; = puts it in the same place as the one above."),
+      t("Drag a card by its handle, or Tab to it and press ↑ or ↓; = ties it with the one above."),
   };
 }

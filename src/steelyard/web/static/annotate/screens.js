@@ -68,7 +68,7 @@ export function nameScreen({ join, languages, languageChanged }) {
 export function invitedOnlyScreen(welcome, { languages, languageChanged }) {
   const { contact } = welcome.study;
   return screen(
-    t("By invitation"),
+    t("By invitation only"),
     h("p", {}, t("This study is open to people with a personal link. Open the link you were sent.")),
     contact ? h("p", {}, t("Questions? Write to {contact}.", { contact })) : null,
     languageChoice(languages, languageChanged),
@@ -92,7 +92,7 @@ export function consentScreen(html, { agree, decline, languages, languageChanged
 export function declinedScreen(back) {
   return screen(
     t("That is fine"),
-    h("p", {}, t("Nothing was asked and no answer was stored. You can close this page.")),
+    h("p", {}, t("No answer was stored. You can close this page.")),
     h("button", { type: "button", onclick: back }, t("Read it again")),
   );
 }
@@ -109,7 +109,7 @@ export function instructionsScreen(welcome, task, begin) {
     h(
       "figure",
       { class: "example" },
-      h("figcaption", { class: "muted small" }, t("An example, already answered")),
+      h("figcaption", { class: "muted small" }, t("An example with its answer")),
       example.element,
     ),
     h("p", { class: "muted small" }, t("You can read this again under the question mark at the top.")),
@@ -119,11 +119,11 @@ export function instructionsScreen(welcome, task, begin) {
 
 export function trainingIntro(begin) {
   return screen(
-    t("A little practice"),
+    t("Practice"),
     h(
       "p",
       {},
-      t("First some questions whose answers are known. You will be told how you did; nothing depends on your speed."),
+      t("You start with some practice questions. After each one you see whether your answer was correct. Take your time."),
     ),
     primary(t("Begin"), begin),
   );
@@ -137,7 +137,7 @@ export function testIntro({ number, of }, begin) {
       "p",
       {},
       t(
-        "Answer as you would later, and take your time. You can take the test once, and will not be told which answers were right.",
+        "Answer as you would in the study, and take your time. You can take the test only once, and it does not show which answers were correct.",
       ),
     ),
     number > 1 ? h("p", {}, t("Answered so far: {count}.", { count: number - 1 })) : null,
@@ -158,7 +158,7 @@ export function feedback(result, go) {
   return h(
     "div",
     { class: `feedback flow ${result.right ? "right" : "wrong"}`, role: "status" },
-    h("h2", {}, result.right ? t("✓ That is right") : t("Not quite")),
+    h("h2", {}, result.right ? t("✓ Correct") : t("Not quite")),
     explained(result),
     primary(result.done ? t("Start the real questions") : t("Next"), go),
   );
@@ -231,7 +231,7 @@ function explainNoTask({ reason_code: code, reason, ending }, { answered, underW
     case "quota":
       return screen(
         thanks,
-        h("p", {}, t("You have answered everything that was meant for you.")),
+        h("p", {}, t("You have answered all questions assigned to you.")),
         given,
         back ?? close,
       );
@@ -275,7 +275,7 @@ export function troubleScreen(why, waiting, retry) {
   const title = why === "offline" ? t("No connection") : t("The server has a problem");
   return screen(
     title,
-    h("p", {}, t("Nothing is lost. Answers kept here: {count}.", { count: waiting })),
+    h("p", {}, t("Nothing is lost. Answers stored on this device: {count}.", { count: waiting })),
     h("p", {}, t("This page retries automatically and continues when it can.")),
     h("button", { type: "button", onclick: retry }, t("Try now")),
   );
@@ -289,12 +289,12 @@ export function staleScreen(waiting) {
       "p",
       {},
       t(
-        "This page was open for too long, or you signed in elsewhere. Answers kept here: {count}; they are sent when you are back.",
+        "This page was open for too long, or you signed in elsewhere. Answers stored on this device: {count}; they are sent when you sign in again.",
         { count: waiting },
       ),
     ),
-    h("p", {}, t("Open your personal link, or load the page again.")),
-    primary(t("Load the page again"), () => location.reload()),
+    h("p", {}, t("Open your personal link, or reload the page.")),
+    primary(t("Reload the page"), () => location.reload()),
   );
 }
 
@@ -309,6 +309,6 @@ export function brokenScreen(what, remedy) {
         .map((words) => t(words))
         .join(" "),
     ),
-    primary(t("Load the page again"), () => location.reload()),
+    primary(t("Reload the page"), () => location.reload()),
   );
 }

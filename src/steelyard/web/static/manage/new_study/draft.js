@@ -177,6 +177,12 @@ export async function finish() {
   return enqueue(() => request("POST", `${API}/${id}/finish`, "{}"));
 }
 
+/** Create a study from the judgments in the uploaded file. */
+export async function createFromJudgments() {
+  await flush();
+  return enqueue(() => request("POST", `${API}/${id}/judgments`, "{}"));
+}
+
 /** Continue with the draft as the server has it; what was not saved is given up. */
 export function reload() {
   pending = null;

@@ -1,6 +1,6 @@
 import { h, uniqueId } from "../../annotate/dom.js";
 import { announcement, button, details, labelled, section, uploadWithProgress } from "./controls.js";
-import { changeColumns, draft, refresh, uploadItems, uploadMedia } from "./draft.js";
+import { changeColumns, createFromJudgments, draft, refresh, uploadItems, uploadMedia } from "./draft.js";
 
 /** Step 1: the items, from a file or pasted lines, and what each column holds. */
 
@@ -94,7 +94,7 @@ function fileSection(items, render, place) {
       place.fail(refused.message);
     }
   };
-  const parts = [summary(items), headerQuestion(items, columns)];
+  const parts = [judgmentsOffer(items), summary(items), headerQuestion(items, columns)];
   for (const { what, remedy } of items.problems) parts.push(h("p", { class: "m-notice", role: "alert" }, `${what} ${remedy}`));
   const repeats = items.drop_repeats || items.problems.some(({ what }) => what.includes("appears twice"));
   if (repeats) parts.push(repeatsField(items, columns));
@@ -102,6 +102,42 @@ function fileSection(items, render, place) {
   parts.push(...items.notes.map((note) => h("p", { class: "small muted" }, note)));
   parts.push(readingOptions(items, columns));
   return section(items.name, null, parts);
+}
+
+/** Say that the file holds judgments, not only items, and offer a study with their scores. */
+function judgmentsOffer({ name, judgments }) {
+  if (!judgments) return null;
+  if (judgments.problem) {
+    return h("p", { class: "m-notice" }, `${name} holds judgments, but they cannot be used: ${judgments.problem} You can still ask new annotators about the items.`);
+  }
+  const { tool, kind, count, annotators, items } = judgments;
+  const number = (value, noun) => `${value.toLocaleString("en")} ${value === 1 ? noun : `${noun}s`}`;
+  const by = annotators ? ` by ${number(annotators, "annotator")}` : "";
+  const place = announcement();
+  const create = button(
+    "Create a study from these judgments",
+    async () => {
+      create.disabled = true;
+      place.say(h("p", { class: "late muted" }, "Importing the judgments…"));
+      try {
+        const saved = await createFromJudgments();
+        location.assign(saved.url);
+      } catch (refused) {
+        create.disabled = false;
+        const problems = refused.body?.problems;
+        place.fail(problems?.length ? `${problems[0].what} ${problems[0].remedy}` : refused.message);
+      }
+    },
+    { kind: "primary" },
+  );
+  return h(
+    "div",
+    { class: "m-notice n-stack", role: "group", "aria-label": "Judgments in this file" },
+    h("p", {}, h("strong", {}, tool ? `This is an export of ${tool} with judgments: ` : "This file holds judgments: "), `${number(count, kind.replace(/s$/, ""))} of ${number(items, "item")}${by}.`),
+    h("p", {}, "Do you want scores, agreement and a report for these judgments? Create a study from them. To collect new judgments of the same items instead, continue below."),
+    h("div", { class: "row" }, create),
+    place.element,
+  );
 }
 
 function summary(items) {

@@ -85,7 +85,10 @@ function draftNumber(key, label, help, min, step) {
 const whole = (value) => Math.round(value).toLocaleString("en");
 
 function duration(hours) {
-  if (hours < 1) return `${Math.max(1, Math.round(hours * 60))} minutes`;
+  if (hours < 1) {
+    const minutes = Math.max(1, Math.round(hours * 60));
+    return `${minutes} ${minutes === 1 ? "minute" : "minutes"}`;
+  }
   return hours < 10 ? `${hours.toFixed(1)} hours` : `${whole(hours)} hours`;
 }
 

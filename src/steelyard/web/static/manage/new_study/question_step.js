@@ -142,7 +142,7 @@ function answerFields(name, at, fixed, render) {
   if (name === "best_worst") fields.push(wordsField(at("labels"), ["Word for the best", "Word for the worst"], ["best", "worst"], fixed));
   if (["best_worst", "scored_ranking", "ranking"].includes(name)) fields.unshift(numberField({ label: "Items per task", help: "How many items are shown together. Four or five work well.", path: at("size"), min: name === "best_worst" ? 3 : 2, max: 20, step: 1, fixed }));
   if (name === "pairwise") fields.push(checkField({ label: "Allow “about the same”", help: "Annotators may answer that neither is better.", path: at("ties"), fallback: true, fixed }));
-  if (name === "ranking") fields.push(checkField({ label: "Allow ties", help: "Annotators may put two items in the same place.", path: at("ties"), fallback: true, fixed }));
+  if (name === "ranking") fields.push(checkField({ label: "Allow ties", help: "Annotators may rank two items equally.", path: at("ties"), fallback: true, fixed }));
   if (name === "error_spans") fields.push(...markingFields(at, fixed, render));
   if (name === "scored_ranking") fields.push(details("More", {}, numberField({ label: "Tie margin", help: "Two values this close count as a tie.", path: at("tie_margin"), min: 0, placeholder: "0", fixed })));
   return fields;
