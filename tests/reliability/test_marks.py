@@ -15,7 +15,11 @@ def spans(rows: list[tuple[str, str, list[Span]]]) -> Spans:
     """Rows of annotator, item and marks."""
     annotators = Index(sorted({who for who, _, _ in rows}))
     items = Index(sorted({item for _, item, _ in rows}))
-    shared: dict[str, Any] = {"items": items, "annotators": annotators, "annotator": annotators.codes([who for who, _, _ in rows])}
+    shared: dict[str, Any] = {
+        "items": items,
+        "annotators": annotators,
+        "annotator": annotators.codes([who for who, _, _ in rows]),
+    }
     return Spans.of([MarkedText(item, tuple(marks)) for _, item, marks in rows], **shared)
 
 

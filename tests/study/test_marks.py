@@ -20,6 +20,7 @@ from steelyard.study import Study
 from steelyard.study.exporting import conventional_judgments, write_judgments
 from steelyard.study.importing import import_file
 from steelyard.study.marks import mark_table, write_wmt
+from steelyard.study.recipes import recorded_judgments
 
 MINOR, MAJOR = {"start": 0, "end": 4, "severity": "minor"}, {"start": 5, "end": 9, "severity": "major"}
 OMISSION = {"omission": True, "severity": "minor"}
@@ -230,3 +231,14 @@ def test_judgments_written_as_at_wmt_are_read_back_with_the_same_marks(study, tm
         (Span(0, 4, "minor", "Other"), Span(None, None, "minor", "Other")),
         (),
     ]
+
+
+@pytest.mark.parametrize(("file", "score"), [("esa.jsonl", "slider"), ("mqm.tsv", "mqm")])
+def test_judgments_of_wmt_make_a_study_of_error_marking(tmp_path, file, score):
+    path = tmp_path / file
+    esa = "".join(json.dumps(row) + "\n" for row in ESA)
+    path.write_text(esa if score == "slider" else MQM, encoding="utf-8")
+    recipe = recorded_judgments(read_judgments(path), {}, title="T", source=file)
+    protocol = recipe.values["protocol"]
+    assert (protocol["name"], protocol.get("score", "slider")) == ("error_spans", score)
+    assert set(recipe.items["group"]) == {"A", "B"}

@@ -58,6 +58,9 @@ class JudgmentFile:
     )
     """The row of the table, from 0, of each observation of a criterion."""
 
+    items: pl.DataFrame | None = field(default=None, repr=False, compare=False)
+    """The items, where the file describes them: id, text, group, context, document."""
+
     def marked_texts(self, criterion: str) -> Spans | None:
         """Return the marked errors of the ratings of a criterion; None if the file has none."""
         ratings = self.by_criterion[criterion]
@@ -165,7 +168,7 @@ def read_judgments(
     def marks(name: str, criterion: str, number: int) -> list[dict[str, object]] | None:
         return marks_by_row[name][row_of(criterion, number)] if name in marks_by_row else None
 
-    return JudgmentFile(by_criterion, tuple(map(sentence, rows.notes)), line, seconds, marks, rows_of)
+    return JudgmentFile(by_criterion, tuple(map(sentence, rows.notes)), line, seconds, marks, rows_of, table.items)
 
 
 def _marks(rows: Rows, name: str) -> list[list[dict[str, object]] | None]:
