@@ -72,6 +72,19 @@ def _fail_the_check(page: Page) -> None:
     page.keyboard.press("4")
 
 
+def _mark_errors(page: Page) -> None:
+    """Mark two errors, the second one of several words, and score."""
+    words = page.locator(".marked-text span")
+    words.nth(6).click()
+    page.get_by_role("button", name="major").click()
+    page.locator(".marked-text").focus()
+    for key in ("End", "ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft", "Shift+ArrowRight", " ", "1"):
+        page.keyboard.press(key)
+    page.locator("main input[type=range]").focus()
+    for key in ("4", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+
+
 def _finish(page: Page) -> None:
     """Answer the only task, and come to the end."""
     page.keyboard.press("4")
@@ -197,6 +210,14 @@ SHOTS = [
             {"id": "m3", "text": "Does the lamp also come in green?"},
         ],
         _press("2", "2"),
+    ),
+    Shot(
+        "error-spans",
+        "Translations",
+        "Mark the errors of this translation. Then score it.",
+        'name = "error_spans"\nlabels = ["very bad", "perfect"]',
+        [{"id": "t2", "text": TRANSLATIONS[1], "context": SOURCE}],
+        _mark_errors,
     ),
     Shot(
         "check",

@@ -61,6 +61,19 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Effort:
+    """How an answer came about, as the page measured it. Times are active seconds, without pauses.
+
+    `first_action` is the time before the answer was first touched, `items` the time spent on each item of a page with
+    several, `changes` how often something that was answered already was changed before the answer was sent.
+    """
+
+    first_action: float | None = None
+    items: Mapping[str, float] = field(default_factory=dict, hash=False)
+    changes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Judgment:
     """One annotator's answer to one task. `late` ones came after the lease's end; they count all the same.
 
@@ -98,6 +111,8 @@ class Judgment:
     """What a model's answer cost, in the currency of [judges]."""
     comment: str = ""
     """What the annotator wrote about the task."""
+    effort: Effort | None = None
+    """How the first answer came about, where a page measured it."""
 
     @property
     def counts(self) -> bool:

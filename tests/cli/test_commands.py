@@ -86,12 +86,13 @@ def test_a_new_study_is_named_after_its_folder_unless_it_is_the_example(tmp_path
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "protocol", ["direct", "likert", "choice", "pairwise", "best_worst", "scored_ranking", "ranking"]
+    "protocol", ["direct", "likert", "choice", "pairwise", "best_worst", "scored_ranking", "ranking", "error_spans"]
 )
 def test_a_new_study_runs_as_it_is(protocol, tmp_path):
     run("new", "words", "--protocol", protocol, cwd=tmp_path)
     assert "30 items are valid" in run("check", "words", cwd=tmp_path).stdout
     first = {"direct": "50", "likert": "3", "choice": "1", "pairwise": "1", "best_worst": "1\n2", "ranking": "1>2=3>4"}
+    first["error_spans"] = "\n50"
     typed = first.get(protocol, "10\n20\n30\n40\n50")
     done = run("judge", "words", "--annotator", "me", "--max-tasks", "1", cwd=tmp_path, text=typed + "\n")
     assert "1 answer saved" in done.stdout

@@ -48,7 +48,7 @@ def test_spammers_cost_reliability(words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "protocol", ["direct", "likert", "choice", "pairwise", "best_worst", "scored_ranking", "ranking"]
+    "protocol", ["direct", "likert", "choice", "pairwise", "best_worst", "scored_ranking", "ranking", "error_spans"]
 )
 def test_every_protocol_can_be_dry_run(protocol, tmp_path):
     run("new", "words", "--protocol", protocol, cwd=tmp_path)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from steelyard import registry
 from steelyard.errors import AnswerError
-from steelyard.observations import Choice, Comparison, Label, RankedItems, Rating
+from steelyard.observations import Choice, Comparison, Label, MarkedText, RankedItems, Rating
 from steelyard.protocols import Pairwise, Protocol
 from steelyard.protocols.unjudged import AnswerRules, accept_answer, observe, unjudged_items
 from steelyard.simulate import answer_for
@@ -38,8 +38,20 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "best_worst": [{}, {"size": 3}, {"size": 7}, {"criteria": CRITERIA}],
     "scored_ranking": [{}, {"size": 2, "scale": [-1, 1]}, {"size": 3, "criteria": CRITERIA}],
     "ranking": [{}, {"size": 3, "ties": False}, {"size": 3, "criteria": CRITERIA}],
+    "error_spans": [
+        {},
+        {"score": "mqm", "categories": ["Accuracy", "Fluency/Punctuation"]},
+        {"severities": {"slight": 1, "bad": 3, "fatal": 9}, "scale": [0, 6], "items_per_page": 2, "omission": False},
+    ],
 }
-KIND_OF = {Rating: "ratings", Comparison: "comparisons", Choice: "choices", RankedItems: "rankings", Label: "labels"}
+KIND_OF = {
+    Rating: "ratings",
+    Comparison: "comparisons",
+    Choice: "choices",
+    RankedItems: "rankings",
+    Label: "labels",
+    MarkedText: "spans",
+}
 
 CASES = [(name, settings) for name in registry.names("protocols") for settings in SETTINGS[name]]
 
@@ -82,7 +94,7 @@ def test_an_answer_yields_just_the_kinds_it_promises(protocol: Protocol):
 def test_observations_name_only_items_of_the_task(protocol: Protocol):
     items = items_of(protocol)
     for record in protocol.observations(items, protocol.validate(items, good_answer(protocol))):
-        if isinstance(record, Rating | Label):
+        if isinstance(record, Rating | Label | MarkedText):
             assert record.item in items
         elif isinstance(record, Comparison):
             assert {record.left, record.right} <= set(items)

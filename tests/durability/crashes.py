@@ -28,6 +28,9 @@ from tests.web.processes import ServeProcess
 DESIGNS = ("per_item", "balanced_tuples", "match_quality")
 """A design that counts items, one that plans its tasks, and one that learns from the answers."""
 
+PROTOCOLS = {"per_item": 'name = "error_spans"'}
+"""Protocols that are not those of the crowds: marks of errors are the longest answers."""
+
 TOKEN = "the-manager-of-these-crashes"
 SHORT_LEASE, LONG_LEASE = 4.0, 20.0
 """Leases in seconds: the short one ends while a server is down, the long one only if its annotator leaves."""
@@ -62,6 +65,7 @@ def make_studies(place: Path, items: int, each: int, lease: float = SHORT_LEASE)
         folder = place / design
         folder.mkdir()
         protocol, settings = SETUPS[design]
+        protocol = PROTOCOLS.get(design, protocol)
         (folder / "study.toml").write_text(
             f'name = "{design}"\ntitle = "{design}"\nquestion = "Which?"\nitems = "items.csv"\n'
             f"[protocol]\n{protocol}\n[design]\n{settings.format(each=each)}\n"

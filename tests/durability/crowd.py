@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from steelyard.protocols import Protocol
+from steelyard.protocols import ErrorSpans, Protocol
 from steelyard.simulate import answer_for
 
 _TRY_AGAIN = {429, 503}
@@ -90,7 +90,20 @@ class Annotator:
 
     def _answer(self, task: dict[str, Any]) -> Any:
         ids = [item["id"] for item in task["items"]]
-        return answer_for(self._place.protocol, dict(zip(ids, self._rng.random(len(ids)).tolist(), strict=True)))
+        answer = answer_for(self._place.protocol, dict(zip(ids, self._rng.random(len(ids)).tolist(), strict=True)))
+        if isinstance(self._place.protocol, ErrorSpans):
+            for item in task["items"]:
+                answer[item["id"]]["spans"] = self._marks(len(item["text"]))
+        return answer
+
+    def _marks(self, length: int) -> list[dict[str, Any]]:
+        """Return some marks anywhere in a text, overlapping ones among them, and perhaps an omission."""
+        starts = self._rng.integers(0, length, int(self._rng.integers(0, 4)))
+        marks: list[dict[str, Any]] = [
+            {"start": int(start), "end": int(self._rng.integers(start, length)) + 1, "severity": "major"}
+            for start in starts
+        ]
+        return marks + [{"omission": True, "severity": "minor"}] * int(self._rng.random() < 0.2)
 
     async def _sent(self, method: str, path: str, body: dict[str, Any], key: str = "") -> bool:
         response = await self._send(method, path, body, key=key)

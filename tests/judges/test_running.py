@@ -276,6 +276,7 @@ ANSWERS = {
     'name = "best_worst"': {"best": "A", "worst": "D"},
     'name = "ranking"\nsize = 3': {"ranking": [["A"], ["B"], ["C"]]},
     'name = "scored_ranking"\nsize = 3': {"A": 1, "B": 2, "C": 3},
+    'name = "error_spans"': {"A": {"score": 40, "spans": [{"quote": "", "severity": "minor"}]}},
 }
 
 

@@ -171,7 +171,9 @@ def time(log: Log) -> Rows:
     at = [a["at"] for a in log.all()]
     seconds = [a["seconds"] for a in log.all() if "seconds" in a]
     between = (max(at) - min(at)) / HOUR
-    return [{}, {}, {"value": between}, {"value": median(seconds)}, {"value": sum(seconds) / 3600}]
+    rows: Rows = [{}, {}, {"value": between}, {"value": median(seconds)}, {"value": sum(seconds) / 3600}]
+    each = [a["seconds"] / len(a["items"]) for a in log.all() if "seconds" in a and len(a["items"]) > 1]
+    return [*rows, {"value": median(each)}] if each else rows
 
 
 def scores(log: Log) -> Rows:

@@ -24,6 +24,7 @@ ASKED = {
     "pairwise": ('name = "pairwise"', 'name = "random_tuples"\njudgments = 12'),
     "best_worst": ('name = "best_worst"', 'name = "random_tuples"\njudgments = 12'),
     "scored_ranking": ('name = "scored_ranking"\nsize = 3', 'name = "random_tuples"\njudgments = 12'),
+    "error_spans": ('name = "error_spans"', 'name = "per_item"\njudgments = 5'),
     "ranking": ('name = "ranking"\nsize = 3', 'name = "random_tuples"\njudgments = 12'),
 }
 
@@ -65,7 +66,8 @@ def test_every_protocol_has_a_report_with_scores_and_reliability(make_study, pro
     assert ("labels" if protocol == "choice" else "scores") in tables & figures
     assert ("order" in tables) == (protocol in {"pairwise", "best_worst", "scored_ranking", "ranking"})
     assert ("places" in tables) == (protocol == "best_worst")
-    assert ("bias-and-noise" in figures) == (protocol in {"direct", "likert", "scored_ranking"})
+    assert ("bias-and-noise" in figures) == (protocol in {"direct", "likert", "scored_ranking", "error_spans"})
+    assert ({"errors", "severities"} <= tables) == (protocol == "error_spans")
 
 
 def test_where_the_best_stood_is_counted(make_study):

@@ -23,6 +23,8 @@ PROTOCOLS: list[dict[str, Any]] = [
     {"name": "scored_ranking", "size": 3},
     {"name": "ranking", "size": 4},
     {"name": "ranking", "size": 3, "ties": False},
+    {"name": "error_spans", "items_per_page": 2},
+    {"name": "error_spans", "score": "mqm"},
 ]
 
 

@@ -18,6 +18,7 @@ CHECKS = [
     ({"name": "direct"}, {"items": "a", "answer": "95..100"}),
     ({"name": "direct", "scale": [-1, 1]}, {"items": "a", "answer": "-1..-0.8"}),
     ({"name": "likert"}, {"items": "a", "answer": "2"}),
+    ({"name": "error_spans"}, {"items": "a", "answer": "20..40"}),
     (
         {"name": "direct", "criteria": {"joy": {}, "valence": {"scale": [-100, 100]}}},
         {"items": "a", "answer": "joy: 0..10, valence: -100..-80"},

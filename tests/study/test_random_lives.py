@@ -23,6 +23,7 @@ SETUPS = {
     "direct": ('name = "direct"', 'name = "per_item"\njudgments = 3'),
     "pages": ('name = "likert"\nitems_per_page = 3', 'name = "per_item"\njudgments = 2'),
     "pairs": ('name = "pairwise"', 'name = "random_tuples"\njudgments = 4\nannotators_per_task = 2'),
+    "spans": ('name = "error_spans"', 'name = "per_item"\njudgments = 2'),
     "tuples": ('name = "best_worst"\nsize = 3', 'name = "random_tuples"\njudgments = 3'),
 }
 

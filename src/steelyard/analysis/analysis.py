@@ -13,18 +13,21 @@ import polars as pl
 from steelyard.analysis.annotators import annotator_table
 from steelyard.analysis.history import History, HistoryReader, history_of, observations_of
 from steelyard.analysis.kinds import KindAgreement, agreement_by_kind
-from steelyard.analysis.reliability import StageReliability, stage_reliability, without_tasks
+from steelyard.analysis.marked_errors import error_counts, severity_order
+from steelyard.analysis.reliability import StageReliability, stage_reliability, with_marks, without_tasks
 from steelyard.analysis.tournaments import TournamentAnalysis, has_tournaments, tournament_analysis
 from steelyard.analysis.verdict import Verdict, verdict_of
 from steelyard.designs.tournament import Tournament
 from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
-from steelyard.observations import Index, Mixed, Observations
+from steelyard.observations import Index, Mixed, Observations, Spans
 from steelyard.records import Judgment
+from steelyard.reliability import MarkAgreement, mark_agreement
 from steelyard.study import Stage, Study
 from steelyard.study.fitting import kind_for
 from steelyard.study.judge_scores import latest_judgments
 from steelyard.study.judges import ScoreBasis
+from steelyard.study.marks import marking_stages
 from steelyard.study.observing import ObservationCollector
 from steelyard.study.pseudonyms import Names
 from steelyard.study.systems import has_systems, kind_of_systems
@@ -208,13 +211,36 @@ class Analysis:
     def reliability(self) -> list[StageReliability]:
         """Reliability, agreement and order, by stage and criterion."""
         return [
-            self._with_whole_tournaments(
-                stage, stage_reliability(stage.name, criterion, part, None if criterion else self._comparisons(stage))
+            self._with_marks(
+                stage,
+                self._with_whole_tournaments(
+                    stage,
+                    stage_reliability(stage.name, criterion, part, None if criterion else self._comparisons(stage)),
+                ),
             )
             for stage in self.study.config.stages
             for criterion, part in self.observations(stage).items()
             if len(part)
         ]
+
+    def _with_marks(self, stage: Stage, result: StageReliability) -> StageReliability:
+        agreement = self.mark_agreement.get(stage.name)
+        return result if agreement is None else with_marks(result, agreement)
+
+    @cached_property
+    def mark_agreement(self) -> dict[str, MarkAgreement]:
+        """The agreement of people on marked errors, by stage; only of stages that ask for them."""
+        lengths = {item.id: len(item.text) for item in self.study.items}
+        return {
+            stage.name: mark_agreement(spans, lengths=lengths, severity_order=severity_order(stage.protocol))
+            for stage in marking_stages(self.study)
+            if isinstance(spans := self.observations(stage, Spans.kind).get(""), Spans) and len(spans)
+        }
+
+    @cached_property
+    def error_counts(self) -> pl.DataFrame:
+        """How many errors were marked by system, severity and category, and per judged text."""
+        return error_counts(self.study, self.judgments)
 
     def _with_whole_tournaments(self, stage: Stage, result: StageReliability) -> StageReliability:
         """Replace the cycle statistics of a tournament by those of whole tournaments."""

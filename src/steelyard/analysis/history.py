@@ -41,6 +41,8 @@ _JUDGMENTS = {
     "about": pl.String,
     "excluded": pl.Boolean,
     "comment": pl.String,
+    "first_action": pl.Float64,
+    "changes": pl.Int64,
 }
 _PICKS = {
     "seq": pl.Int64,
@@ -197,6 +199,8 @@ def _judgment_row(judgment: Judgment) -> tuple[Any, ...]:
         judgment.about,
         judgment.set_aside,
         judgment.comment,
+        judgment.effort.first_action if judgment.effort else None,
+        judgment.effort.changes if judgment.effort else None,
     )
 
 

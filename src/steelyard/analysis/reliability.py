@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from steelyard.observations import UNKNOWN, Index, Observations
-from steelyard.reliability import agreement, position_bias, split_half_by_budget
+from steelyard.reliability import MarkAgreement, agreement, position_bias, split_half_by_budget
 from steelyard.reliability.cycles import GRAPHS, cycle_consistency
 from steelyard.reliability.split_half import BY_ANNOTATORS
 from steelyard.reliability.split_trials import Halves
@@ -54,6 +54,11 @@ def stage_reliability(
         order = [*cycle_consistency(comparisons).statistics, position_bias(comparisons).statistic]
     curve = _curve(statistics, observations)
     return StageReliability(stage, criterion, observations.kind, tuple(statistics), tuple(order), result.notes, curve)
+
+
+def with_marks(result: StageReliability, marks: MarkAgreement) -> StageReliability:
+    """Add the agreement on marks to the statistics of the scores."""
+    return replace(result, statistics=(*result.statistics, *marks.statistics), notes=(*result.notes, *marks.notes))
 
 
 def without_tasks(observations: Observations) -> Observations:

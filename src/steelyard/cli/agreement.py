@@ -22,6 +22,8 @@ from steelyard.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from steelyard.engines import LogFiles
+    from steelyard.formats import JudgmentFile
     from steelyard.observations import Observations
     from steelyard.reliability import Agreement
 
@@ -75,7 +77,8 @@ def agreement(
             )
         for criterion, judgments in read.by_criterion.items():
             if isinstance(judgments, Observations):
-                measured[criterion] = _with_experts(measure(judgments), judgments, experts or [])
+                result = _with_experts(measure(judgments), judgments, experts or [])
+                measured[criterion] = _with_marks(result, read, criterion)
             elif experts:
                 raise DataError(
                     "--expert needs the judgments in memory.", "Leave --engine out, or use --engine memory."
@@ -98,6 +101,21 @@ def agreement(
     else:
         print_frame(frame, form)
     print_notes(dict.fromkeys(note for result in measured.values() for note in result.notes))
+
+
+def _with_marks(result: Agreement, read: JudgmentFile | LogFiles, criterion: str) -> Agreement:
+    """Add the agreement on marked errors, if the file has any."""
+    from dataclasses import replace
+
+    from steelyard.formats import JudgmentFile
+    from steelyard.protocols.error_spans import SEVERITIES
+    from steelyard.reliability import mark_agreement
+
+    spans = read.marked_texts(criterion) if isinstance(read, JudgmentFile) else None
+    if spans is None:
+        return result
+    marks = mark_agreement(spans, severity_order=tuple(SEVERITIES))
+    return replace(result, statistics=(*result.statistics, *marks.statistics), notes=(*result.notes, *marks.notes))
 
 
 def _with_experts(result: Agreement, judgments: Observations, experts: list[str]) -> Agreement:

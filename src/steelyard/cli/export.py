@@ -31,6 +31,8 @@ class What(StrEnum):
     sources = "sources"
     adequacy = "adequacy"
     effort = "effort"
+    marks = "marks"
+    wmt = "wmt"
 
 
 def export(
@@ -70,7 +72,8 @@ def export(
     """Export judgments, scores, the event log or a complete data set.
 
     Tables: judgments, answers, scores, systems, differences, reliability, log, annotators (with pseudonyms), items; of
-    tournaments: sources, adequacy, effort.
+    error marking: marks, and wmt (a .jsonl or .tsv file: ESA or MQM as at WMT); of tournaments: sources, adequacy,
+    effort.
 
     Example: steelyard export words --what scores -o scores.csv
     """
@@ -89,6 +92,9 @@ def export(
                 f"{len(files)} files written to {dataset}. Fill in the licence in README.md before you publish.",
                 err=True,
             )
+            return
+        if what is What.wmt:
+            _write_wmt(study, output, real_ids)
             return
         if what is What.log:
             if output is None:
@@ -126,12 +132,34 @@ def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.Da
         from steelyard.analysis.analysis import Analysis
 
         return Analysis.of(study).reliability_table()
-    if what in {What.sources, What.adequacy, What.effort}:
-        return _tournament_table(study, what, real_ids)
+    if what in {What.sources, What.adequacy, What.effort, What.marks}:
+        return (_marks if what is What.marks else _tournament_table)(study, what, real_ids)
     if what is What.answers:
         return study.privacy.names(real=real_ids).frame(study.judgments())
     is_annotators = what is What.annotators
     return people_table(study) if is_annotators else conventional_judgments(study, stage, real_ids=real_ids)
+
+
+def _write_wmt(study: Study, output: Path | None, real_ids: bool) -> None:
+    from steelyard.errors import DataError
+    from steelyard.study.marks import marking_stages, write_wmt
+
+    if output is None or not marking_stages(study):
+        raise DataError(
+            "the formats of WMT are for marked errors, and for a file.",
+            "Give --output esa.jsonl or mqm.tsv, in a study with the protocol error_spans.",
+        )
+    count = write_wmt(study, output, real_ids=real_ids)
+    typer.echo(f"{count:,} lines written to {output}", err=True)
+
+
+def _marks(study: Study, what: What, real_ids: bool) -> pl.DataFrame:
+    from steelyard.errors import DataError
+    from steelyard.study.marks import mark_table, marking_stages
+
+    if not marking_stages(study):
+        raise DataError("no errors are marked in this study.", "Export scores or judgments instead.")
+    return mark_table(study, real_ids=real_ids)
 
 
 def _tournament_table(study: Study, what: What, real_ids: bool) -> pl.DataFrame:

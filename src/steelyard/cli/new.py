@@ -30,6 +30,7 @@ _PROTOCOL_SETTINGS: dict[str, dict[str, object]] = {
     "best_worst": {"size": 4, "labels": ["most", "least"]},
     "scored_ranking": {"size": 5, "scale": [0, 100], "labels": ["not at all", "very much"]},
     "ranking": {"size": 4, "ties": True},
+    "error_spans": {"severities": {"minor": 1, "major": 5}, "labels": ["very bad", "perfect"]},
 }
 
 _EXAMPLE_QUESTIONS = {
@@ -38,6 +39,7 @@ _EXAMPLE_QUESTIONS = {
     "best_worst": "Which word is most positive, and which is least positive?",
     "scored_ranking": "How positive are these words?",
     "ranking": "Put these words in order, the most positive first.",
+    "error_spans": "Mark the spelling errors of this word. Then say how well it is spelt.",
 }
 
 

@@ -8,8 +8,9 @@ from functools import singledispatch
 from typing import Any, TypeAlias
 
 from steelyard.errors import AnswerError
-from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking
+from steelyard.protocols import BestWorst, Choice, ErrorSpans, Pairwise, Protocol, Ranking
 from steelyard.protocols.base import ONLY
+from steelyard.protocols.error_spans import mark_of_quote
 from steelyard.protocols.per_item import PerItemProtocol
 from steelyard.protocols.whole_task import WholeTaskProtocol
 from steelyard.records import Item
@@ -41,6 +42,38 @@ def _ask_by_criterion(protocol: WholeTaskProtocol, items: Sequence[Item], prompt
         name: ask_for(plain, items, lambda text, name=name: prompt(f"{name}: {text}"))  # type: ignore[misc]
         for name in protocol.criterion_names()
     }
+
+
+@ask_for.register
+def _(protocol: ErrorSpans, items: Sequence[Item], prompt: Prompt) -> Any:
+    answer: dict[str, Any] = {}
+    for item in items:
+        label = item.text if len(items) > 1 else ""
+        value: dict[str, Any] = {"spans": _ask_marks(protocol, item, label, prompt)}
+        if protocol.score == "slider":
+            score: Any = _ask_value(protocol, item, "score", ONLY, prompt, protocol.check_imported)
+            value |= score
+        answer[item.id] = value
+    return answer
+
+
+def _ask_marks(protocol: ErrorSpans, item: Item, label: str, prompt: Prompt) -> list[Any]:
+    """Ask for the wrong words, one error a line, until the line is empty."""
+    severity = next(iter(protocol.severities))
+    example = f"{severity}: {f'{protocol.categories[0]}: ' if protocol.categories else ''}the wrong words"
+    marks: list[Any] = []
+    note = ""
+    while text := prompt(f"{note}{label} error {len(marks) + 1} ({example}; empty for none)".strip()):
+        note = ""
+        parts = [part.strip() for part in text.split(":", 2 if protocol.categories else 1)]
+        try:
+            mark = mark_of_quote(item.text, parts[-1], parts[0], parts[1] if len(parts) > 2 else "")
+            protocol.validate([item.id], {item.id: {"spans": [*marks, mark], "score": protocol.scales()[ONLY][0]}})
+        except AnswerError as error:
+            note = f"{error.problems[0].what} {error.problems[0].remedy}\n  "
+        else:
+            marks.append(mark)
+    return marks
 
 
 @ask_for.register
@@ -96,13 +129,22 @@ def _question(protocol: PerItemProtocol, item: str, criterion: str) -> str:
     return f"{what} ({low:g} to {high:g}{ends})".strip()
 
 
-def _ask_value(protocol: PerItemProtocol, item: Item, shown: str, criterion: str, prompt: Prompt) -> object:
+def _ask_value(
+    protocol: PerItemProtocol,
+    item: Item,
+    shown: str,
+    criterion: str,
+    prompt: Prompt,
+    check: Callable[[object, str, str], object] | None = None,
+) -> object:
     """Ask until the value is one, so that a slip does not cost the values before it."""
     question = _question(protocol, shown, criterion)
     note = ""
     while True:
         try:
-            return protocol.check_value(_value(protocol, criterion, prompt(note + question)), criterion, item.id)
+            return (check or protocol.check_value)(
+                _value(protocol, criterion, prompt(note + question)), criterion, item.id
+            )
         except AnswerError as error:
             problem = error.problems[0]
             note = f"{problem.what} {problem.remedy}\n  "

@@ -101,7 +101,7 @@ class Design(ABC):
 
     def within_contexts(self, protocol: Protocol) -> bool:
         """Whether tasks show items of one context only, because they compare items and the setting says so."""
-        return not protocol.takes_short_pages and getattr(self, "across_contexts", None) is False
+        return protocol.is_contrastive and getattr(self, "across_contexts", None) is False
 
     def item_problems(self, protocol: Protocol, items: Sequence[Item]) -> list[Problem]:
         """List the settings that conflict with the items' contexts: no context may have enough items for a task."""

@@ -49,6 +49,8 @@ def read_items(source: Source, *, columns: Mapping[str, str] | None = None, igno
         Columns to leave out. Every other column without a field of its own goes to the items' metadata.
     """
     table = open_table(source)
+    if table.items is not None:
+        table = Table(table.items, table.file)
     problems = Problems(table.file, table.lines)
     fields = _fields(table, columns, ignore, problems)
     problems.refuse()

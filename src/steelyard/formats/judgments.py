@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from steelyard.errors import DataError, did_you_mean
 from steelyard.formats.amt import is_amt, rows_from_amt
 from steelyard.formats.comparative import read_choices, read_comparisons
+from steelyard.formats.marked import parse_marks
 from steelyard.formats.pointwise import read_labels, read_ratings
 from steelyard.formats.problems import skipped_note
 from steelyard.formats.ranked import read_rankings
@@ -20,7 +22,8 @@ from steelyard.formats.roles import Roles, find_roles
 from steelyard.formats.rows import BoolArray, Reading, Rows, encode
 from steelyard.formats.tables import Source, Table, open_table
 from steelyard.formats.wmt import is_wmt, read_wmt, rows_from_wmt
-from steelyard.observations import KINDS, UNKNOWN, Observations
+from steelyard.observations import KINDS, UNKNOWN, MarkedText, Observations, Ratings, Spans
+from steelyard.protocols.error_spans import spans_of
 
 _READERS: dict[str, Callable[[Rows, tuple[float, float] | None], Reading]] = {
     "ratings": read_ratings,
@@ -46,10 +49,30 @@ class JudgmentFile:
         default=lambda criterion, number: None, repr=False, compare=False
     )
     """The response time of an observation (criterion, number) in seconds, if the file has it."""
+    marks: Callable[[str, str, int], list[dict[str, object]] | None] = field(
+        default=lambda name, criterion, number: None, repr=False, compare=False
+    )
+    """The marks of a rating (field `spans` or `suggestions`, criterion, number), if the file has them."""
     rows: Callable[[str], NDArray[np.intp]] = field(
         default=lambda criterion: np.zeros(0, np.intp), repr=False, compare=False
     )
     """The row of the table, from 0, of each observation of a criterion."""
+
+    items: pl.DataFrame | None = field(default=None, repr=False, compare=False)
+    """The items, where the file describes them: id, text, group, context, document."""
+
+    def marked_texts(self, criterion: str) -> Spans | None:
+        """Return the marked errors of the ratings of a criterion; None if the file has none."""
+        ratings = self.by_criterion[criterion]
+        if not isinstance(ratings, Ratings):
+            return None
+        marks = [self.marks("spans", criterion, number) for number in range(len(ratings))]
+        rows = np.array([number for number, spans in enumerate(marks) if spans is not None], np.intp)
+        if not rows.size:
+            return None
+        items = [ratings.items[int(code)] for code in ratings.item[rows]]
+        records = [MarkedText(item, spans_of(marks[row] or ())) for item, row in zip(items, rows, strict=True)]
+        return Spans.of(records, items=ratings.items, annotators=ratings.annotators, annotator=ratings.annotator[rows])
 
     @property
     def kind(self) -> str:
@@ -112,6 +135,7 @@ def read_judgments(
         kind, rows = (rows_from_amt if is_amt(table.frame) else _conventional_rows)(table, kind, columns, strict)
         reading = _READERS[kind](rows, scale)
     rows.notes[:0] = table.notes
+    marks_by_row = {name: _marks(rows, name) for name in ("spans", "suggestions") if name in rows}
     rows.check_sources()
     if skip_bad_rows:
         reading = _without_bad_rows(rows, reading)
@@ -141,7 +165,30 @@ def read_judgments(
         value = None if times is None else times[row_of(criterion, number)]
         return value if value is not None and 0 <= value < float("inf") else None
 
-    return JudgmentFile(by_criterion, tuple(map(sentence, rows.notes)), line, seconds, rows_of)
+    def marks(name: str, criterion: str, number: int) -> list[dict[str, object]] | None:
+        return marks_by_row[name][row_of(criterion, number)] if name in marks_by_row else None
+
+    return JudgmentFile(by_criterion, tuple(map(sentence, rows.notes)), line, seconds, marks, rows_of, table.items)
+
+
+def _marks(rows: Rows, name: str) -> list[list[dict[str, object]] | None]:
+    """Return the marks of each row; the problems of cells that hold none are recorded."""
+    marks: list[list[dict[str, object]] | None] = []
+    for row, cell in enumerate(_cells(rows, name)):
+        try:
+            marks.append(parse_marks(cell))
+        except (ValueError, TypeError, RecursionError):
+            marks.append(None)
+            remedy = 'Write a list such as [{"start": 0, "end": 4, "severity": "minor"}].'
+            rows.problems.at([row], "the marks cannot be read.", remedy, rows.header(name))
+    return marks
+
+
+def _cells(rows: Rows, name: str) -> list[str | None]:
+    column = rows.frame[name]
+    if column.dtype.is_nested():
+        return [None if value is None else json.dumps(value) for value in column.to_list()]
+    return rows.text(name).to_list()
 
 
 def _with_joint_columns(table: Table, columns: Mapping[str, str]) -> Table:

@@ -32,10 +32,14 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "best": (),
     "worst": (),
     "ranking": (),
+    "spans": ("esaspans", "errorspans", "spanerrors"),
+    "suggestions": (),
 }
 """Fields, and the aliases of their column names."""
 
 _SHARED = ("annotator", "task", "criterion", "seconds")
+_OPTIONAL = {"ratings": ("spans", "suggestions"), "comparisons": ("strength",)}
+"""Fields that a kind may have besides the required and the shared ones."""
 _REQUIRED = {
     "ratings": ("item", "value"),
     "labels": ("item", "label"),
@@ -43,7 +47,6 @@ _REQUIRED = {
     "choices": ("items", "best", "worst"),
     "rankings": ("ranking",),
 }
-_OPTIONAL = {"comparisons": ("strength",)}
 _SIGNS = {
     "rankings": {"ranking"},
     "choices": {"best", "worst"},

@@ -26,6 +26,7 @@ from steelyard.formats.datasets import SUFFIX as DATASET_SUFFIX
 from steelyard.formats.datasets import is_dataset_folder, read_dataset_folder, write_dataset_folder
 from steelyard.formats.foreign import columns_of, read_export
 from steelyard.formats.formulas import escape_formulas, restore_formulas
+from steelyard.formats.marked import is_mqm, read_esa, read_mqm
 from steelyard.formats.problems import capped
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -69,6 +70,8 @@ class Table:
     """Rows that were left out because they have too few or too many fields."""
     notes: tuple[str, ...] = ()
     """Sentences on how the source was read."""
+    items: pl.DataFrame | None = None
+    """The items that the rows judge, where the source describes them as well."""
 
     def lines(self, rows: Sequence[int]) -> list[int]:
         """Return the line of each row; in a frame or Parquet file, rows count from 1."""
@@ -184,6 +187,9 @@ def _open_file(path: Path, label: str, skip_bad_rows: bool) -> Table:
         return Table(parse_parquet(data, label), label)
     if suffix == ".json" or (suffix in _JSON_LINES and b'"label_annotations"' in data):
         return parse_json(data, label)
+    marked = _marked_table(data, suffix, label)
+    if marked is not None:
+        return marked
     if suffix in _JSON_LINES:
         return Table(parse_json_lines(data, label), label, lambda: _json_lines(_read_bytes(path, label)))
     separator = _SEPARATORS[suffix]
@@ -191,6 +197,17 @@ def _open_file(path: Path, label: str, skip_bad_rows: bool) -> Table:
     frame = restore_formulas(parse_csv(data, separator, label, skipped))
     width = frame.width if skipped else None
     return Table(frame, label, lambda: csv_lines(_read_bytes(path, label), separator, width), tuple(skipped or ()))
+
+
+def _marked_table(data: bytes, suffix: str, label: str) -> Table | None:
+    """Read published error marks: ESA as JSON lines, MQM as TSV; None for other files."""
+    if suffix in _JSON_LINES and b'"esa_spans"' in data and b'"esa_score"' in data:
+        judgments, items, lines, notes = read_esa(data, label)
+    elif suffix == ".tsv" and is_mqm(data):
+        judgments, items, lines, notes = read_mqm(data, label)
+    else:
+        return None
+    return Table(judgments, label, lambda: lines, notes=tuple(notes), items=items)
 
 
 def _suffix(name: str, endings: Sequence[str], label: str) -> str:

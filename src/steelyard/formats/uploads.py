@@ -23,6 +23,7 @@ from steelyard.formats.confined_parquet import read_confined_parquet
 from steelyard.formats.csvtext import csv_lines, parse_csv, refuse_repeated_names
 from steelyard.formats.foreign import items_of_export
 from steelyard.formats.formulas import restore_formulas
+from steelyard.formats.marked import read_esa
 from steelyard.formats.tables import Table, parse_json_lines
 
 UPLOAD_ENDINGS = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".xlsx")
@@ -364,6 +365,9 @@ def _read_json(data: bytes, name: str, options: ReadingOptions) -> UploadedTable
     elif (lines_of_export := _exported_lines(text)) is not None:
         text = lines_of_export
     content = text.encode("utf-8", "surrogatepass")
+    if '"esa_spans"' in text and '"esa_score"' in text:
+        _, items, _, esa_notes = read_esa(content, name)
+        return UploadedTable(Table(items, name), True, True, encoding=encoding, notes=(*notes, *esa_notes))
     upload = _read_typed(parse_json_lines(content, name), name)
     lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     table = replace(upload.table, find_lines=lambda: lines)

@@ -13,7 +13,18 @@ from functools import singledispatch
 from typing import Any
 
 from steelyard.errors import AnswerError, ConfigError
-from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Protocol, Ranking, ScoredRanking
+from steelyard.protocols import (
+    BestWorst,
+    Choice,
+    Direct,
+    ErrorSpans,
+    Likert,
+    Pairwise,
+    Protocol,
+    Ranking,
+    ScoredRanking,
+)
+from steelyard.protocols.error_spans import mark_of_quote
 from steelyard.protocols.whole_task import WholeTaskProtocol
 from steelyard.records import Item
 
@@ -150,6 +161,21 @@ def _(protocol: Ranking, letters: Sequence[str]) -> str:
     return f'Answer {{"ranking": [["…"], ["…"], …]}}, best first, with all of {", ".join(letters)}; {ties}.'
 
 
+@answer_form.register
+def _(protocol: ErrorSpans, letters: Sequence[str]) -> str:
+    mark = (
+        f'"quote": the wrong words exactly as in the text, "severity": one of {json.dumps(list(protocol.severities))}'
+    )
+    if protocol.categories:
+        mark += f', "category": one of {json.dumps(list(protocol.categories))}'
+    missing = '; for missing content the quote is ""' if protocol.omission else ""
+    words = f'an object with "spans", a list of errors, each with {mark}{missing}'
+    if protocol.score == "slider":
+        low, high = protocol.scales()[""]
+        words += f'; and "score", a number from {low:g} to {high:g}{_ends(protocol.labels)}'
+    return _per_item({"": words}, letters)
+
+
 def _ends(labels: Sequence[str]) -> str:
     return f" ({' … '.join(labels)})" if labels else ""
 
@@ -179,6 +205,8 @@ def answer_schema(protocol: Protocol, letters: Sequence[str]) -> dict[str, Any]:
     if isinstance(protocol, Ranking):
         tier = {"type": "array", "items": {"enum": names}}
         return _object({"ranking": {"type": "array", "items": tier}})
+    if isinstance(protocol, ErrorSpans):
+        return _object(dict.fromkeys(names, _marked_text_schema(protocol)))
     if isinstance(protocol, Choice):
         values: dict[str, Any] = {name: {"enum": list(labels)} for name, labels in protocol.classes().items()}
     else:
@@ -188,6 +216,17 @@ def answer_schema(protocol: Protocol, letters: Sequence[str]) -> dict[str, Any]:
         }
     one = values[""] if set(values) == {""} else _object(values)
     return _object(dict.fromkeys(names, one))
+
+
+def _marked_text_schema(protocol: ErrorSpans) -> dict[str, Any]:
+    mark: dict[str, Any] = {"quote": {"type": "string"}, "severity": {"enum": list(protocol.severities)}}
+    if protocol.categories:
+        mark["category"] = {"enum": list(protocol.categories)}
+    value: dict[str, Any] = {"spans": {"type": "array", "items": _object(mark)}}
+    if protocol.score == "slider":
+        low, high = protocol.scales()[""]
+        value["score"] = {"type": "number", "minimum": low, "maximum": high}
+    return _object(value)
 
 
 def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,6 +260,25 @@ def _bare(answer: Any) -> Any:
 def _is_answer(value: Any) -> bool:
     """Return whether a value of an object is itself the answer to a comparison, choice or ranking."""
     return isinstance(value, dict) and bool({"winner", "best", "ranking"} & set(value))
+
+
+def with_offsets(answer: Any, items: Sequence[Item]) -> Any:
+    """Replace the quotes of marked errors by their places in the texts; other answers stay as they are."""
+    if not isinstance(answer, Mapping):
+        return answer
+    texts = {item.id: item.text for item in items}
+    return {
+        key: {**value, "spans": [_located(mark, texts[key]) for mark in value["spans"]]}
+        if key in texts and isinstance(value, Mapping) and isinstance(value.get("spans"), list)
+        else value
+        for key, value in answer.items()
+    }
+
+
+def _located(mark: Any, text: str) -> Any:
+    if not isinstance(mark, Mapping) or not isinstance(mark.get("quote"), str):
+        return mark
+    return mark_of_quote(text, mark["quote"], mark.get("severity", ""), mark.get("category") or "")
 
 
 def _json_values(text: str) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Protocol as Interface
 from steelyard.errors import AnswerError, ConfigError, SteelyardError
 from steelyard.judges.cache import ReplyCache, request_key
 from steelyard.judges.endpoint import CallError, Endpoint, EndpointError, Reply, estimated_tokens
-from steelyard.judges.prompts import Prompt, answer_schema, letters_for, parse_reply
+from steelyard.judges.prompts import Prompt, answer_schema, letters_for, parse_reply, with_offsets
 from steelyard.judges.questions import Question
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
@@ -191,7 +191,8 @@ class ModelJudge:
                 limit, problem = min(2 * limit, _LONGEST_ANSWER), "the answer was cut off"
                 continue
             try:
-                return protocol.validate(names, parse_reply(reply.text, names)), cost
+                answer = with_offsets(parse_reply(reply.text, names), items)
+                return protocol.validate(names, answer), cost
             except AnswerError as error:
                 problem = f"{error} (the reply was: {_short(reply.text)})"
                 messages = [

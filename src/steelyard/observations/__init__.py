@@ -1,7 +1,8 @@
-"""Observations, which models accept: typed, integer-coded arrays of ratings, comparisons, choices, rankings or labels.
+"""Observations, which models accept: typed, integer-coded arrays of ratings, comparisons, choices, rankings, labels or
+spans.
 
-A protocol turns one answer into single observations (`Rating`, `Comparison`, `Choice`, `RankedItems`, `Label`); the
-columnar classes hold many of them, with an `Index` between ids and codes.
+A protocol turns one answer into single observations (`Rating`, `Comparison`, `Choice`, `RankedItems`, `Label`,
+`MarkedText`); the columnar classes hold many of them, with an `Index` between ids and codes.
 """
 
 from __future__ import annotations
@@ -14,9 +15,20 @@ from steelyard.observations.labels import Labels
 from steelyard.observations.mixed import Mixed
 from steelyard.observations.rankings import Rankings
 from steelyard.observations.ratings import Ratings
-from steelyard.observations.single import Choice, Comparison, Label, Observation, RankedItems, Rating
+from steelyard.observations.single import (
+    Choice,
+    Comparison,
+    Label,
+    MarkedText,
+    Observation,
+    RankedItems,
+    Rating,
+    Span,
+)
+from steelyard.observations.spans import Spans
 
 KINDS: dict[str, type[Observations]] = {cls.kind: cls for cls in (Ratings, Comparisons, Choices, Rankings, Labels)}
+"""The kinds that models accept and that a file can hold alone; spans come with the scores of the same answers."""
 
 __all__ = [
     "Choice",
@@ -29,6 +41,7 @@ __all__ = [
     "KINDS",
     "Label",
     "Labels",
+    "MarkedText",
     "Mixed",
     "Observation",
     "Observations",
@@ -36,5 +49,7 @@ __all__ = [
     "Rankings",
     "Rating",
     "Ratings",
+    "Span",
+    "Spans",
     "UNKNOWN",
 ]

@@ -50,4 +50,20 @@ class Label(NamedTuple):
     criterion: str = ""
 
 
-Observation: TypeAlias = Rating | Comparison | Choice | RankedItems | Label
+class Span(NamedTuple):
+    """One mark in a text: half-open offsets in code points; None for an omission, which has no place in the text."""
+
+    start: int | None
+    end: int | None
+    severity: str = ""
+    category: str = ""
+
+
+class MarkedText(NamedTuple):
+    """What one annotator marked in the text of one item; no spans where nothing was found."""
+
+    item: str
+    spans: tuple[Span, ...]
+
+
+Observation: TypeAlias = Rating | Comparison | Choice | RankedItems | Label | MarkedText

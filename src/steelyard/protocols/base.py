@@ -11,7 +11,7 @@ from pydantic import AfterValidator
 
 from steelyard.errors import AnswerError, Problem
 from steelyard.observations import Observation
-from steelyard.records import Answer
+from steelyard.records import Answer, Item
 
 
 def _rising(scale: tuple[float, float]) -> tuple[float, float]:
@@ -91,6 +91,11 @@ class Protocol(ABC):
         """Number of strengths of a preference between two items; 1 if only the winner is asked."""
         return 1
 
+    @property
+    def is_contrastive(self) -> bool:
+        """Whether the items of a task are judged against each other, and so belong to one source."""
+        return not self.takes_short_pages
+
     def problems(self) -> list[Problem]:
         """List the settings that conflict."""
         return []
@@ -102,6 +107,13 @@ class Protocol(ABC):
     def classes(self) -> dict[str, tuple[str, ...]]:
         """Return the classes of each criterion, for protocols that yield labels."""
         return {}
+
+    def item_problems(self, items: Sequence[Item]) -> list[Problem]:
+        """List what is wrong with items that this protocol asks about."""
+        return []
+
+    def check_texts(self, items: Sequence[Item], answer: Any) -> None:  # noqa: B027 - optional
+        """Refuse a valid answer that does not fit the texts shown, such as a mark beyond the end."""
 
     @abstractmethod
     def validate(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:

@@ -24,6 +24,10 @@ class PerItemProtocol(Protocol):
     def check_value(self, value: object, criterion: str, field: str) -> object:
         """Return a valid value for a criterion, or refuse it."""
 
+    def check_imported(self, value: object, criterion: str, field: str) -> object:
+        """Return a valid value of an imported log, or refuse it; by default as strict as live answers."""
+        return self.check_value(value, criterion, field)
+
     @abstractmethod
     def observation(self, item: str, value: Any, criterion: str) -> Observation:
         """Return the observation of one value."""
@@ -48,7 +52,8 @@ class PerItemProtocol(Protocol):
             raise refuse(f"'{first_missing}' has no value yet.", "Give every item a value.", first_missing)
         names = self.criterion_names()
         if names == (ONLY,):
-            return {item: self.check_value(answer[item], ONLY, item) for item in answered_names}
+            check = self.check_imported if lenient else self.check_value
+            return {item: check(answer[item], ONLY, item) for item in answered_names}
         return {item: self._by_criterion(item, answer[item], names, lenient) for item in answered_names}
 
     def _by_criterion(self, item: str, values: object, names: tuple[str, ...], lenient: bool) -> dict[str, object]:

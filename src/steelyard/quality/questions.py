@@ -63,7 +63,9 @@ class Question:
         if unjudged_items(self.protocol, self.item_ids, answer):
             # The answer to a check is known, so that somebody who cannot judge it does not pass.
             return False
-        observations = self.protocol.observations(self.item_ids, self.protocol.validate(self.item_ids, answer))
+        plain = self.protocol.validate(self.item_ids, answer)
+        self.protocol.check_texts(self.items, plain)
+        observations = self.protocol.observations(self.item_ids, plain)
         return all(demand.holds(observations) for demand in self.demands)
 
 

@@ -6,7 +6,9 @@ from steelyard.reliability.agreement import Agreement, agreement
 from steelyard.reliability.alpha import krippendorff_alpha
 from steelyard.reliability.comparison import ScoringComparison, compare_scorings
 from steelyard.reliability.cycles import Cycles, cycle_consistency
+from steelyard.reliability.gamma import Gamma, gamma
 from steelyard.reliability.ita import ita_with_experts
+from steelyard.reliability.marks import MarkAgreement, mark_agreement
 from steelyard.reliability.meta_annotator import MetaAnnotator, meta_annotator
 from steelyard.reliability.position_bias import position_bias
 from steelyard.reliability.self_consistency import SelfConsistency, self_consistency
@@ -27,8 +29,12 @@ __all__ = [
     "cycle_consistency",
     "Cycles",
     "Statistic",
+    "gamma",
+    "Gamma",
     "ita_with_experts",
     "krippendorff_alpha",
+    "mark_agreement",
+    "MarkAgreement",
     "meta_annotator",
     "MetaAnnotator",
     "position_bias",

@@ -63,6 +63,11 @@ LABELS = {
     "pair_correlation": "correlation of two annotators",
     "flip_rate": "flips with the order",
     "length_bias": "length bias",
+    "texts_with_errors": "texts with any error",
+    "agreement_on_any_error": "agreement on whether there is any error",
+    "character_f1": "character F1",
+    "character_f1_same_severity": "character F1 (same severity)",
+    "gamma": "γ",
     "spearman": "Spearman",
     "pearson": "Pearson",
 }
@@ -112,6 +117,11 @@ EXPLANATIONS = {
     "flip_rate": "Proportion of pairs that are decided differently when their order is reversed. Lower is better.",
     "length_bias": "How far a judge prefers longer items than people do: 0 means no more than they.",
     "pair_correlation": "Correlation of two annotators' ratings of the same item: 1 is perfect, 0 no relation.",
+    "texts_with_errors": "Proportion of judged texts in which at least one error was marked.",
+    "agreement_on_any_error": "Proportion of pairs of annotations of a text that agree on whether it has any error.",
+    "character_f1": "Overlap of the characters that two annotators marked: 1 is the same characters, 0 none in common.",
+    "character_f1_same_severity": "Overlap of the characters that two annotators marked with the same severity.",
+    "gamma": "Agreement on places and severities of marks: 1 is perfect, 0 is chance (Mathet et al. 2015).",
     "spearman": "Rank correlation: 1 is the same order, 0 no relation.",
     "pearson": "Linear correlation: 1 is perfect, 0 no relation.",
 }

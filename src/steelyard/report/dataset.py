@@ -57,6 +57,9 @@ _MEANINGS = {
         "in_scores": "whether it counts in the scores",
         "version": "version of a model’s prompt and settings",
         "cost": "what a model’s answer cost",
+        "first_action": "active seconds before the answer was first touched",
+        "changes": "how often something answered was changed before the answer was sent",
+        "item_seconds": "active seconds spent on each item of a page with several, as JSON",
     },
     "items": {
         "id": "the item’s id",

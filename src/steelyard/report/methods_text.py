@@ -10,7 +10,7 @@ import polars as pl
 from steelyard.analysis.analysis import Analysis
 from steelyard.analysis.reliability import CURVE
 from steelyard.analysis.tables import Estimate
-from steelyard.protocols.base import Protocol
+from steelyard.protocols import ErrorSpans, Protocol
 from steelyard.reliability.statistic import Statistic
 from steelyard.report.formatting import format_interval, format_number
 from steelyard.report.references import REFERENCES, cite
@@ -133,12 +133,25 @@ def _task(protocol: Protocol) -> str:
         "best_worst": f"chose the best and the worst of {size} items {cite('kiritchenko2017')}",
         "scored_ranking": f"rated {size} items side by side{scale} {cite('sakaguchi2018')}",
         "ranking": f"ranked {size} items at a time",
+        "error_spans": _marking(protocol, several, scale),
     }.get(protocol.name, f"answered tasks of {size} items under the protocol {protocol.name}")
 
 
 def _compared(protocol: Protocol) -> str:
     steps = f" on {getattr(protocol, 'steps', 3)} steps" if protocol.strengths > 1 else ""
     return f"compared two items at a time{steps}" + (", ties allowed," if getattr(protocol, "ties", False) else "")
+
+
+def _marking(protocol: Protocol, several: str, scale: str) -> str:
+    if not isinstance(protocol, ErrorSpans):
+        return ""
+    text = f"marked errors in {several} by severity ({', '.join(protocol.severities)})"
+    if protocol.categories:
+        text += f" and category ({len(protocol.categories)} categories)"
+    if protocol.score == "mqm":
+        weights = ", ".join(f"{name} {weight:g}" for name, weight in protocol.severities.items())
+        return f"{text}, from which scores were calculated (MQM; penalties: {weights}) {cite('freitag2021')}"
+    return f"{text} and then scored it{scale} {cite('kocmi2024')}"
 
 
 def _quality(analysis: Analysis) -> list[str]:

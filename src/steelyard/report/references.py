@@ -33,6 +33,29 @@ def _paper(cited: str, author: str, title: str, booktitle: str, year: str, **mor
 _ACL = "Annual Meeting of the Association for Computational Linguistics"
 
 REFERENCES: dict[str, Reference] = {
+    "kocmi2024": _paper(
+        "Kocmi et al., 2024",
+        "Kocmi, Tom and Zouhar, Vil{\\'e}m and Avramidis, Eleftherios and Grundkiewicz, Roman and Karpinska, Marzena "
+        "and Popovi{\\'c}, Maja and Sachan, Mrinmaya and Shmatova, Mariya",
+        "Error Span Annotation: A Balanced Approach for Human Evaluation of Machine Translation",
+        "Proceedings of the Ninth Conference on Machine Translation",
+        "2024",
+    ),
+    "freitag2021": _article(
+        "Freitag et al., 2021",
+        "Freitag, Markus and Foster, George and Grangier, David and Ratnakar, Viresh and Tan, Qijun and "
+        "Macherey, Wolfgang",
+        "Experts, Errors, and Context: A Large-Scale Study of Human Evaluation for Machine Translation",
+        "Transactions of the Association for Computational Linguistics",
+        "2021",
+    ),
+    "mathet2015": _article(
+        "Mathet et al., 2015",
+        "Mathet, Yann and Widl{\\\"o}cher, Antoine and M{\\'e}tivier, Jean-Philippe",
+        "The Unified and Holistic Method Gamma ($\\gamma$) for Inter-Annotator Agreement Measure and Alignment",
+        "Computational Linguistics",
+        "2015",
+    ),
     "sakaguchi2018": _paper(
         "Sakaguchi & Van Durme, 2018",
         "Sakaguchi, Keisuke and Van Durme, Benjamin",

@@ -9,7 +9,7 @@ from functools import singledispatch
 from typing import Any, TypeAlias
 
 from steelyard.errors import ConfigError
-from steelyard.protocols import BestWorst, Choice, Likert, Pairwise, Protocol, Ranking, ScoredRanking
+from steelyard.protocols import BestWorst, Choice, ErrorSpans, Likert, Pairwise, Protocol, Ranking, ScoredRanking
 from steelyard.protocols.rated import Rated
 from steelyard.protocols.whole_task import WholeTaskProtocol
 from steelyard.quality.expectations import Above, ChosenAs, HasLabel, Within
@@ -57,6 +57,42 @@ def _(protocol: Rated | ScoredRanking, perceived: Perceived, tie_margin: float =
         item: {name: _set(protocol, scale, by_criterion(value, name)) for name, scale in scales.items()}
         for item, value in perceived.items()
     }
+
+
+_FLAWLESS = 0.9
+"""Texts perceived as at least this good have no marks."""
+_MOST_MARKS = 40
+
+
+@answer_for.register
+def _(protocol: ErrorSpans, perceived: Perceived, tie_margin: float = TIE_MARGIN) -> Any:
+    """Score as a slider would be set, and mark the first character: simulated annotators do not read texts."""
+    scale = protocol.scales()[""]
+    answer = {}
+    for item, percept in perceived.items():
+        score = _set(protocol, scale, by_criterion(percept, ""))
+        severities = _simulated_errors(protocol, by_criterion(percept, ""), float(score))
+        category = {"category": protocol.categories[0]} if protocol.categories else {}
+        spans = [{"start": 0, "end": 1, "severity": severity, **category} for severity in severities]
+        answer[item] = {"spans": spans} if protocol.score == "mqm" else {"score": score, "spans": spans}
+    return answer
+
+
+def _simulated_errors(protocol: ErrorSpans, value: float, score: float) -> list[str]:
+    """Return severities of errors: for MQM those whose penalties come closest to the score, otherwise one at most."""
+    severities = sorted(protocol.severities, key=lambda name: protocol.severities[name])
+    if protocol.score == "slider":
+        place = int((1 - min(max(value, 0.0), 1.0)) * len(severities))
+        return [] if value >= _FLAWLESS else [severities[min(place, len(severities) - 1)]]
+    errors: list[str] = []
+    category = protocol.categories[0] if protocol.categories else ""
+    penalty = protocol.scales()[""][1] - score
+    for severity in reversed(severities):
+        weight = protocol.penalty(severity, category)
+        count = min(int(penalty / weight + 1e-9), _MOST_MARKS - len(errors)) if weight else 0
+        errors += [severity] * count
+        penalty -= count * weight
+    return errors
 
 
 def _set(protocol: Protocol, scale: tuple[float, float], value: float) -> float:

@@ -24,7 +24,7 @@ from steelyard.observations import (
     Rankings,
     Ratings,
 )
-from steelyard.protocols import BestWorst, Choice, Pairwise, Protocol, Ranking, ScoredRanking
+from steelyard.protocols import BestWorst, Choice, ErrorSpans, Pairwise, Protocol, Ranking, ScoredRanking
 from steelyard.protocols.rated import Rated
 from steelyard.protocols.whole_task import WholeTaskProtocol
 from steelyard.simulate.answers import STRENGTH_EDGES, decimals
@@ -72,6 +72,10 @@ def batch_observations(protocol: Protocol, batch: TaskBatch) -> dict[str, Observ
 @batch_observations.register(Rated)
 @batch_observations.register(ScoredRanking)
 def _(protocol: Rated | ScoredRanking, batch: TaskBatch) -> dict[str, Observations] | None:
+    return _rated(protocol, batch)
+
+
+def _rated(protocol: Protocol, batch: TaskBatch) -> dict[str, Observations]:
     columns, (task, place) = batch.by_item()
     item = batch.items[task, place]
     by_criterion: dict[str, Observations] = {}
@@ -80,6 +84,12 @@ def _(protocol: Rated | ScoredRanking, batch: TaskBatch) -> dict[str, Observatio
         value = np.round(value, decimals(protocol, (low, high)))
         by_criterion[criterion] = Ratings(item=item, value=value, scale=(low, high), **columns)
     return by_criterion
+
+
+@batch_observations.register
+def _(protocol: ErrorSpans, batch: TaskBatch) -> dict[str, Observations] | None:
+    # Scores that are calculated from marks need the marks.
+    return _rated(protocol, batch) if protocol.score == "slider" else None
 
 
 @batch_observations.register

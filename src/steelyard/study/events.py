@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, Union
 import msgspec
 
 from steelyard.errors import StoreError
-from steelyard.records import Item, Purpose
+from steelyard.records import Effort, Item, Purpose
 from steelyard.storage.events import StoredEvent, to_json
 
 StateName: TypeAlias = Literal["open", "paused", "closed"]
@@ -117,6 +117,8 @@ class Judged(Payload, frozen=True, kw_only=True):
     """Of a model's answer: what it cost."""
     comment: str = ""
     """What the annotator wrote about the task."""
+    effort: Effort | None = None
+    """How the answer came about, as it was sent."""
 
 
 class Revised(Judged, frozen=True, kw_only=True):

@@ -12,10 +12,11 @@ import polars as pl
 
 from steelyard.errors import ConfigError, DataError, did_you_mean
 from steelyard.formats import judgment_table
-from steelyard.observations import Index, Observations
+from steelyard.observations import Index, Observations, Spans
 from steelyard.records import Judgment
 from steelyard.study.config import Stage
 from steelyard.study.judgments import judgment_frame
+from steelyard.study.marks import mark_columns
 from steelyard.study.observing import collect
 from steelyard.study.study import Study
 
@@ -36,7 +37,18 @@ def conventional_judgments(study: Study, stage: str | None = None, *, real_ids: 
     by_criterion = study.observations(chosen.protocol.kinds[0], stage=chosen.name)
     if not by_criterion:
         return pl.DataFrame()
-    return study.privacy.names(real=real_ids).frame(_table(by_criterion))
+    table = _table(by_criterion)
+    if Spans.kind in chosen.protocol.kinds:
+        table = _with_marks(table, [j for j in study.stream_judgments() if j.counts and j.stage == chosen.name])
+    return study.privacy.names(real=real_ids).frame(table)
+
+
+def _with_marks(table: pl.DataFrame, judgments: Iterable[Judgment]) -> pl.DataFrame:
+    """Add what was marked in each text; a column that is empty throughout is left out."""
+    columns = mark_columns(judgments)
+    if not columns["suggestions"].drop_nulls().len():
+        columns = columns.drop("suggestions")
+    return table.join(columns, on=["task", "item"], how="left", maintain_order="left")
 
 
 def _table(by_criterion: Mapping[str, Observations]) -> pl.DataFrame:
@@ -91,6 +103,8 @@ def write_judgments(
             items = Index(sorted({item for judgment in counted for item in judgment.items}))
             by_criterion = collect(chosen.protocol.kinds[0], counted, protocols, items)
             table = _table(by_criterion) if by_criterion else pl.DataFrame()
+            if by_criterion and Spans.kind in chosen.protocol.kinds:
+                table = _with_marks(table, counted)
             yield _called(study, table, real_ids)
             on_progress(len(chunk))
 

@@ -21,6 +21,7 @@ from steelyard.observations import (
     Observations,
     Rankings,
     Ratings,
+    Spans,
 )
 from steelyard.protocols.base import ONLY
 from steelyard.storage.events import to_json
@@ -130,14 +131,14 @@ def _checked(
 
     The problems of other answers are added to `problems`.
     """
-    item_ids = {item.id for item in study.items}
+    by_id = {item.id: item for item in study.items}
     own = {str(event.judgment_id) for event in study.events(("judgment",))}
     # A pseudonym of this study stands for the annotator who has it.
     people = {study.privacy.pseudonym(name): name for name in study.annotators.names()}
     times: Counter[str] = Counter()
     for found in _answers(read, stage):
         found.annotator = people.get(found.annotator or "", found.annotator)
-        unknown = [item for item in found.items if item not in item_ids]
+        unknown = [item for item in found.items if item not in by_id]
         if unknown:
             problems.append(
                 Problem(
@@ -151,6 +152,7 @@ def _checked(
         else:
             try:
                 plain = stage.protocol.validate(found.items, found.answer, lenient=not strict)
+                stage.protocol.check_texts([by_id[name] for name in found.items], plain)
             except AnswerError as error:
                 line = read.line(found.criterion, found.row)
                 problems += [Problem(p.what, p.remedy, file, line, p.field) for p in error.problems[:1]]
@@ -186,7 +188,8 @@ def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_ImportedRow]:
                 "shown together.",
                 "Add a column 'task' that is the same for the rows of one task.",
             )
-        return _per_item(cast("Mapping[str, Ratings | Labels]", read.by_criterion), together)
+        per_item = _per_item(cast("Mapping[str, Ratings | Labels]", read.by_criterion), together)
+        return _with_marks(per_item, read) if Spans.kind in stage.protocol.kinds else per_item
     by_kind: dict[str, Any] = {Comparisons.kind: _comparisons, Choices.kind: _choices, Rankings.kind: _rankings}
     if stage.protocol.criterion_names() != (ONLY,):
         rows = {name: by_kind[first.kind](part) for name, part in read.by_criterion.items() if name}
@@ -208,6 +211,19 @@ def _by_criterion(rows: Mapping[str, Iterable[_ImportedRow]]) -> Iterable[_Impor
                 groups[key] = _ImportedRow(criterion, row.row, row.annotator, row.task, row.items, {})
             groups[key].answer[criterion] = row.answer
     return groups.values()
+
+
+def _with_marks(answers: Iterable[_ImportedRow], read: JudgmentFile) -> Iterator[_ImportedRow]:
+    """Add the marks of texts to their scores."""
+    for answer in answers:
+        for item, score in answer.answer.items():
+            marks = {name: read.marks(name, answer.criterion, answer.row) for name in ("spans", "suggestions")}
+            if marks["spans"] is not None:
+                answer.answer[item] = {
+                    "score": score,
+                    **{key: value for key, value in marks.items() if value is not None},
+                }
+        yield answer
 
 
 def _per_item(by_criterion: Mapping[str, Ratings | Labels], together: bool) -> Iterable[_ImportedRow]:

@@ -134,7 +134,9 @@ class ModelAnnotators:
                 if transaction.store.task(new.judgment_id) is not None:
                     continue
                 # Scores made elsewhere may lack a criterion.
-                plain = stages[new.stage].protocol.validate(new.items, new.answer, lenient=not new.version)
+                protocol = stages[new.stage].protocol
+                plain = protocol.validate(new.items, new.answer, lenient=not new.version)
+                protocol.check_texts([transaction.state.item(name) for name in new.items], plain)
                 payload = _judged(new, plain, self._slot(transaction, new))
                 event = transaction.append(payload, at=now, annotator=annotator, judgment_id=new.judgment_id)
                 row = StoredTask(new.judgment_id, annotator, new.stage, new.items, "answered", now, event.seq)

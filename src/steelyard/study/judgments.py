@@ -61,6 +61,7 @@ def judgment_of(event: Event, stages: Sequence[Stage]) -> Judgment:
         version=data.version,
         cost=data.cost,
         comment=data.comment,
+        effort=data.effort,
     )
 
 
@@ -158,7 +159,7 @@ class JudgmentReader:
 
 
 def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
-    """Lay judgments out as a table, one a row; `answer` is JSON."""
+    """Lay judgments out as a table, one a row; `answer` and `item_seconds` are JSON."""
     rows = list(judgments)
     return pl.DataFrame(
         {
@@ -181,6 +182,9 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "version": [j.version for j in rows],
             "cost": [j.cost for j in rows],
             "comment": [j.comment for j in rows],
+            "first_action": [j.effort.first_action if j.effort else None for j in rows],
+            "changes": [j.effort.changes if j.effort else None for j in rows],
+            "item_seconds": [to_json(dict(j.effort.items)) if j.effort and j.effort.items else None for j in rows],
         },
         schema={
             "judgment_id": pl.String,
@@ -202,5 +206,8 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "version": pl.String,
             "cost": pl.Float64,
             "comment": pl.String,
+            "first_action": pl.Float64,
+            "changes": pl.Int64,
+            "item_seconds": pl.String,
         },
     )

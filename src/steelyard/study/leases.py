@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 
 from steelyard.errors import StoreError, TaskError
-from steelyard.records import Task
+from steelyard.records import Effort, Task
 from steelyard.storage import StoredTask
 from steelyard.study import events as ev
 from steelyard.study.events import Event
@@ -16,6 +17,7 @@ from steelyard.study.log import Transaction
 
 MAX_ACTIVE_SECONDS = 86_400.0
 """A day: nobody works on one task for longer without a pause."""
+_MOST_CHANGES = 1_000_000
 _CLOCKS_APART = 60_000_000
 """So far (a minute) may the clocks of several machines that serve one study be apart."""
 
@@ -120,6 +122,17 @@ def checked_seconds(seconds: float | None) -> float | None:
         description = repr(seconds) if isinstance(seconds, float) else type(seconds).__name__
         raise TaskError(f"{description} is not a time in seconds.", "Give a number of 0 or more, or leave it out.")
     return value
+
+
+def checked_effort(effort: Effort | None, items: Sequence[str]) -> Effort | None:
+    """Return how an answer came about, with valid times of the task's own items only."""
+    if effort is None:
+        return None
+    if not 0 <= effort.changes <= _MOST_CHANGES:
+        raise TaskError(f"{effort.changes} changes of one answer.", "Give a number from 0, or leave it out.")
+    times = {item: checked_seconds(effort.items[item]) for item in items if item in effort.items}
+    plain = {item: seconds for item, seconds in times.items() if seconds is not None}
+    return Effort(checked_seconds(effort.first_action), plain, effort.changes)
 
 
 def seconds_limit(leased_at: int, lease_end: int, now: int) -> float:

@@ -18,6 +18,7 @@ from steelyard.observations import (
     Index,
     Label,
     Labels,
+    MarkedText,
     Mixed,
     Observation,
     Observations,
@@ -25,6 +26,7 @@ from steelyard.observations import (
     Rankings,
     Rating,
     Ratings,
+    Spans,
 )
 from steelyard.protocols.base import Protocol
 from steelyard.protocols.unjudged import observe
@@ -36,6 +38,7 @@ _RECORDS: dict[str, type[Observation]] = {
     "choices": Choice,
     "rankings": RankedItems,
     "labels": Label,
+    "spans": MarkedText,
 }
 
 
@@ -151,6 +154,8 @@ def _columns(kind: str, criterion: str, rows: _Rows, protocols: Mapping[str, Pro
             classes=classes,
             **shared,
         )
+    if kind == "spans":
+        return Spans.of(records, **shared)
     sizes = [sum(map(len, r.tiers)) for r in records]
     return Rankings(
         start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),

@@ -18,7 +18,9 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.formats import JudgmentFile
 from steelyard.formats.outputs import SystemOutputs
 from steelyard.observations import Choices, Labels, Observations, Rankings, Ratings
+from steelyard.protocols import ErrorSpans
 from steelyard.protocols.base import Protocol
+from steelyard.protocols.error_spans import SEVERITIES
 from steelyard.records import Item
 
 ITEMS_FILE = "items.csv"
@@ -38,6 +40,7 @@ _QUESTIONS: dict[str, str] = {
     "direct": "How good is this {noun}?",
     "likert": "How good is this {noun}?",
     "choice": "Is this {noun} good enough?",
+    "error_spans": "Mark the errors of this {noun}. Then score it.",
 }
 _PROTOCOL_SETTINGS: dict[str, dict[str, Any]] = {
     "pairwise": {"ties": True},
@@ -47,6 +50,7 @@ _PROTOCOL_SETTINGS: dict[str, dict[str, Any]] = {
     "direct": {"scale": [0, 100], "labels": ["very bad", "very good"]},
     "likert": {"scale": [1, 5], "labels": ["very bad", "very good"]},
     "choice": {"labels": ["yes", "no"]},
+    "error_spans": {"severities": {"minor": 1, "major": 5}, "labels": ["very bad", "perfect"]},
 }
 
 
@@ -143,7 +147,7 @@ def recorded_judgments(judgments: JudgmentFile, texts: Mapping[str, str], *, tit
     source : str
         Name of the file, for the question and the comments.
     """
-    settings = _recorded_protocol(judgments.by_criterion)
+    settings = _recorded_marking(judgments) or _recorded_protocol(judgments.by_criterion)
     protocol = registry.create("protocols", settings["name"], {k: v for k, v in settings.items() if k != "name"})
     names = list(dict.fromkeys(name for part in judgments.by_criterion.values() for name in part.items.ids))
     if len(names) < 2:
@@ -162,9 +166,27 @@ def recorded_judgments(judgments: JudgmentFile, texts: Mapping[str, str], *, tit
         },
         comments={"protocol.scale": "scale of the imported ratings"},
         header=(f"Judgments imported from {source}.",),
-        items=pl.DataFrame({"id": names, "text": [item.text for item in items]}),
+        items=pl.DataFrame({"id": names, "text": [item.text for item in items]})
+        if judgments.items is None
+        else judgments.items,
         notes=judgments.notes,
     )
+
+
+def _recorded_marking(judgments: JudgmentFile) -> dict[str, Any] | None:
+    """Return the protocol that would have collected marked errors; None if the file has none, or not the texts."""
+    spans = judgments.marked_texts("") if judgments.items is not None and "" in judgments.by_criterion else None
+    ratings = judgments.by_criterion.get("")
+    if spans is None or not isinstance(ratings, Ratings):
+        return None
+    severities = SEVERITIES | {name: 1.0 for name in spans.severities.ids if name not in SEVERITIES}
+    settings: dict[str, Any] = {"name": ErrorSpans.name, "severities": severities}
+    if len(spans.categories):
+        settings["categories"] = list(spans.categories.ids)
+    low, high = float(ratings.value.min()), float(ratings.value.max())
+    if high <= 0:
+        return {**settings, "score": "mqm"}
+    return {**settings, "scale": [0, 100] if low >= 0 and high <= 100 else [low, high]}
 
 
 def _recorded_protocol(parts: Mapping[str, Observations]) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
-from steelyard.protocols.unjudged import accept_answer
-from steelyard.records import AnnotatorKind, Answer, Item, Judgment, Task
+from steelyard.protocols.unjudged import accept_answer, unjudged_items
+from steelyard.records import AnnotatorKind, Answer, Effort, Item, Judgment, Task
 from steelyard.storage import Access, Store, StoredTask
 from steelyard.storage.engine import study_url
 from steelyard.storage.events import to_json
@@ -44,6 +44,7 @@ from steelyard.study.judgments import effective_judgments, judgment_frame, judgm
 from steelyard.study.leases import (
     annotator_name,
     answer_event,
+    checked_effort,
     checked_reason,
     checked_seconds,
     expire,
@@ -269,18 +270,19 @@ class Study:
         seconds: float | None = None,
         limit_seconds: bool = False,
         comment: str = "",
+        effort: Effort | None = None,
     ) -> Judgment:
         """Record an answer; when this returns, it is on disk.
 
         `task` is the one asked, or its judgment_id. Sending the same answer again is harmless. `annotator` defaults to
         the task's; somebody else's task is refused. `seconds` is the active time in seconds; with `limit_seconds`, for
-        answers from a network, it counts up to the time since the task was leased. `comment` is for studies that take
-        comments ([answers] comments).
+        answers from a network, it counts up to the time since the task was leased. `effort` says how the answer came
+        about; `comment` is for studies that take comments ([answers] comments).
         """
         comment = self._checked_comment(comment)
         with self._log.write() as transaction:
             stored = owned_task(transaction, task, annotator)
-            plain = self._accepted(stored, answer)
+            plain = self._checked(transaction, stored, answer)
             if stored.state == "answered":
                 return self._repeated_answer(transaction, stored, plain)
             if stored.state == "withdrawn":
@@ -301,6 +303,7 @@ class Study:
                     seconds_limit=limit if limit is not None and seconds is not None and seconds > limit else None,
                     late=now > stored.lease_end or stored.state == "expired",
                     comment=comment,
+                    effort=checked_effort(effort, stored.items),
                     **purpose_fields(transaction.state, stored.judgment_id, plain),
                 ),
                 at=now,
@@ -312,9 +315,13 @@ class Study:
                 self.core.apply_checks(transaction, now)
         return judgment_of(event, self.config.stages)
 
-    def _accepted(self, stored: StoredTask, answer: Any) -> Answer:
+    def _checked(self, transaction: Transaction, stored: StoredTask, answer: Any) -> Answer:
+        """Return an answer in its normal form, or refuse it."""
         protocol = self.config.stages[stored.stage].protocol
-        return accept_answer(protocol, stored.items, answer, self.config.answers.rules)
+        plain = accept_answer(protocol, stored.items, answer, self.config.answers.rules)
+        if not unjudged_items(protocol, stored.items, plain):
+            protocol.check_texts([transaction.state.item(name) for name in stored.items], plain)
+        return plain
 
     def _checked_comment(self, comment: str) -> str:
         if comment.strip() and not self.config.answers.comments:
@@ -330,7 +337,7 @@ class Study:
             stored = owned_task(transaction, judgment_id, annotator)
             if stored.state != "answered":
                 raise TaskError(f"task {judgment_id} has no answer to revise.", "Use tell for the first answer.")
-            plain = self._accepted(stored, answer)
+            plain = self._checked(transaction, stored, answer)
             latest = answer_event(transaction, stored)
             fields = {**structs.asdict(latest.data), "answer": plain, "revises": latest.seq, **new_comment}
             checks = self.config.quality.checks

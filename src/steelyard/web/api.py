@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
-from steelyard.records import Judgment
+from steelyard.records import Effort, Judgment
 from steelyard.web.addresses import address_of, is_https, origin_of
 from steelyard.web.catalogue import catalogue_for, catalogues, study_direction
 from steelyard.web.content import render_page_text
@@ -245,6 +245,7 @@ def judge(served: StudyDep, request: Request, body: NewJudgment) -> SavedOut:
             seconds=body.seconds,
             limit_seconds=True,
             comment=body.comment,
+            effort=None if body.effort is None else Effort(**body.effort.model_dump()),
         )
     except TaskError as error:
         raise _explained(served, session, body.judgment_id, error) from None

@@ -17,6 +17,7 @@ import polars as pl
 from steelyard.analysis.activity import SCHEMA, activity
 from steelyard.analysis.analysis import Analysis, AnalysisReader
 from steelyard.analysis.judge_report import judge_reports, judge_table
+from steelyard.analysis.marked_errors import errors_by_system
 from steelyard.analysis.match_quality import match_quality_by_round
 from steelyard.analysis.tables import (
     Estimate,
@@ -37,6 +38,7 @@ from steelyard.errors import ModelFailedError, StoreError
 from steelyard.reliability.statistic import EXPLANATIONS
 from steelyard.study import Status, Study
 from steelyard.study.fitting import on_rating_scale
+from steelyard.study.marks import marking_stages
 from steelyard.web.calculator_process import Source, lower_priority
 from steelyard.web.saved_results import load_parts, save_part
 
@@ -246,7 +248,7 @@ def _scores(analysis: Analysis, common: dict[str, Any], begin: float) -> Scores:
     is_compared = systems is not None and not isinstance(systems, str)
     if systems is not None and not isinstance(systems, str):
         tables |= {"systems": systems.scores, "system_differences": systems.differences}
-    tables |= _tournament_tables(analysis)
+    tables |= _tournament_tables(analysis) | _error_tables(analysis)
     return Scores(
         **common,
         judgments=study.status().judgments,
@@ -310,6 +312,16 @@ PART_OF_TABLE: dict[str, PartName] = {
     **dict.fromkeys(("statistics", "reliability"), "reliability"),
 }
 """The part with each table; all others are of the scores."""
+
+
+def _error_tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
+    """Return the errors that were marked, by system and severity, and by category; none in other studies."""
+    if not marking_stages(analysis.study):
+        return {}
+    return {
+        "errors": errors_by_system(analysis.study, analysis.judgments),
+        "error_categories": analysis.error_counts,
+    }
 
 
 def _tournament_tables(analysis: Analysis) -> dict[str, pl.DataFrame]:
@@ -474,6 +486,7 @@ def export(
 
     from steelyard.formats import item_table, write_table
     from steelyard.study.exporting import conventional_judgments
+    from steelyard.study.marks import mark_table
 
     opened = _open(source)
     if what == "judgments":
@@ -484,6 +497,8 @@ def export(
         frame = compute_item(source, item)
     elif what == "items":
         frame = item_table(opened.study.items)
+    elif what == "marks":
+        frame = mark_table(opened.study, real_ids=True) if marking_stages(opened.study) else None
     else:
         frame = _table(source, what)
     if frame is None:

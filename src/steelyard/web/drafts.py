@@ -24,7 +24,7 @@ from steelyard.designs.contexts import context_sizes
 from steelyard.designs.description import describe_plan
 from steelyard.errors import ConfigError, Problem, SteelyardError
 from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
-from steelyard.protocols.base import Protocol
+from steelyard.protocols import ErrorSpans, Protocol
 from steelyard.records import Item
 from steelyard.storage.engine import without_password
 from steelyard.study import StudyConfig
@@ -41,6 +41,7 @@ from steelyard.study.confinement import (
 from steelyard.study.opening import check_study, read_checks
 from steelyard.web.catalogue import study_direction
 from steelyard.web.content import MediaFolder
+from steelyard.web.documents import Documents
 from steelyard.web.errors import Refusal
 from steelyard.web.schemas import TaskDisplay, TaskOut, task_shown
 from steelyard.web.settings_forms import FormsOut, forms
@@ -575,6 +576,7 @@ def task_preview(
         str(question or values.get("question") or ""),
         content if content in {"markdown", "html"} else "text",
         media or MediaFolder(Path("media"), ""),
+        Documents(items, protocol.document) if isinstance(protocol, ErrorSpans) and protocol.document else None,
     )
     task = task_shown(display, "preview", protocol.name, protocol, tuple(task_items))
     return task.model_copy(update={"settings": json.loads(json.dumps(task.settings))})

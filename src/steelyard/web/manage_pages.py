@@ -15,9 +15,11 @@ from fastapi import APIRouter, Form, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
+from steelyard.analysis.marked_errors import severity_order
 from steelyard.analysis.match_quality import matched_stage
 from steelyard.study import Stage, Study
 from steelyard.study.fitting import tournament_design
+from steelyard.study.marks import marking_stages
 from steelyard.study.systems import has_systems
 from steelyard.web.addresses import address_of
 from steelyard.web.draft_folders import Drafts, draft_titles
@@ -241,7 +243,12 @@ def _tab_context(study: Study, tab: str) -> dict[str, Any]:
     """Return what only one tab needs."""
     stages, items = study.config.stages, study.items
     if tab == "results":
-        return {"systems": has_systems(items), "tournaments": tournament_design(stages) is not None}
+        severities = dict.fromkeys(name for stage in marking_stages(study) for name in severity_order(stage.protocol))
+        return {
+            "systems": has_systems(items),
+            "tournaments": tournament_design(stages) is not None,
+            "severities": list(severities),
+        }
     if tab == "quality":
         return {
             "about": [_about(stage) for stage in stages],
@@ -251,11 +258,12 @@ def _tab_context(study: Study, tab: str) -> dict[str, Any]:
     if tab == "annotators":
         return {"checks": study.config.quality.checks is not None, "models": bool(study.judges.names())}
     if tab == "export":
-        return {"downloads": _downloads(has_systems(items), tournament_design(stages) is not None)}
+        tournaments, marks = tournament_design(stages) is not None, bool(marking_stages(study))
+        return {"downloads": _downloads(has_systems(items), tournaments, marks)}
     return {}
 
 
-def _downloads(systems: bool, tournaments: bool) -> list[dict[str, Any]]:
+def _downloads(systems: bool, tournaments: bool, marks: bool) -> list[dict[str, Any]]:
     """Return the tables that can be downloaded, with what each is for."""
     rows = [
         ("scores", "Scores", "One row per item: score, interval, rank, number of judgments."),
@@ -270,6 +278,8 @@ def _downloads(systems: bool, tournaments: bool) -> list[dict[str, Any]]:
             ("systems", "Systems", "One row per system: score, interval, rank range, cluster."),
             ("differences", "Differences of systems", "Every two systems: difference, interval, p-values."),
         ]
+    if marks:
+        rows.insert(2, ("marks", "Marked errors", "One row per mark: place, words, severity, category, origin."))
     if tournaments:
         rows += [
             ("sources", "Tournaments", "One row per source and annotator: comparisons and cycles."),

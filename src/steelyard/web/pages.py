@@ -33,6 +33,8 @@ from steelyard.web.studies import ServedStudy
 HERE = Path(__file__).parent
 
 router = APIRouter(include_in_schema=False)
+_WIDGETS = {"error_spans"}
+"""Protocols whose script and style sheet only their studies load."""
 
 
 @cache
@@ -101,6 +103,7 @@ def annotate(served: StudyDep, request: Request) -> Response:
         title=config.title,
         question=config.question,
         extras=_extras(config),
+        widgets=sorted({stage.protocol.name for stage in config.stages} & _WIDGETS),
     )
 
 

@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from steelyard.protocols.base import Protocol
+from steelyard.protocols import ErrorSpans, Protocol
 from steelyard.records import Item
 from steelyard.study.config import Stage
-from steelyard.web.content import MediaFolder, block, render
+from steelyard.web.content import MediaFolder, block, direction_of, render
+from steelyard.web.documents import Documents
 from steelyard.web.studies import ServedStudy
 
 MAX_TASKS = 50
@@ -43,6 +44,21 @@ class TaskRequest(_RequestBody):
     count: Annotated[int, Field(ge=1, le=MAX_TASKS)] = 1
 
 
+class EffortIn(_RequestBody):
+    """How an answer came about, measured by the page."""
+
+    first_action: Annotated[
+        float | None, Field(ge=0, allow_inf_nan=False, description="active seconds before the answer was first touched")
+    ] = None
+    items: Annotated[
+        dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]],
+        Field(max_length=1000, description="active seconds spent on each item of a page with several"),
+    ] = {}
+    changes: Annotated[
+        int, Field(ge=0, le=1_000_000, description="how often something answered was changed before sending")
+    ] = 0
+
+
 class NewJudgment(_RequestBody):
     """An answer."""
 
@@ -52,6 +68,7 @@ class NewJudgment(_RequestBody):
         float | None, Field(ge=0, allow_inf_nan=False, description="active time in seconds, without idle time")
     ] = None
     comment: Annotated[str, Field(max_length=2000, description="what the annotator wrote about the task")] = ""
+    effort: EffortIn | None = None
 
 
 class RevisedAnswer(_RequestBody):
@@ -81,6 +98,14 @@ class MediaOut(BaseModel):
     url: str
 
 
+class NeighbourOut(BaseModel):
+    """A text of the same document, before or after the one to be judged."""
+
+    text: str
+    dir: Literal["ltr", "rtl", "auto"]
+    context: str | None = None
+
+
 class ItemOut(BaseModel):
     """One item: its text, and the same as sanitised HTML."""
 
@@ -94,6 +119,11 @@ class ItemOut(BaseModel):
     reference_html: str | None = None
     media: MediaOut | None = None
     media_missing: Annotated[bool, Field(description="whether the item has media that cannot be shown")] = False
+    suggestions: Annotated[
+        list[dict[str, Any]], Field(description="suggested marks, in the form of an answer's spans (error_spans)")
+    ] = []
+    before: Annotated[list[NeighbourOut], Field(description="texts before this one in its document")] = []
+    after: Annotated[list[NeighbourOut], Field(description="texts after this one in its document")] = []
 
 
 class SharedOut(BaseModel):
@@ -321,16 +351,24 @@ def task_out(
 ) -> TaskOut:
     """Return a task for display: sanitised items, and their common context and reference once."""
     config = served.study.config
-    display = TaskDisplay(config.question_of(stage), config.page.content, served.media)
-    return task_shown(display, judgment_id, stage.name, stage.protocol, items, lease_end)
+    protocol = stage.protocol
+    documents = None
+    if isinstance(protocol, ErrorSpans) and protocol.document:
+        documents = served.documents(protocol.document)
+    display = TaskDisplay(config.question_of(stage), config.page.content, served.media, documents)
+    return task_shown(display, judgment_id, stage.name, protocol, items, lease_end)
 
 
 class TaskDisplay(NamedTuple):
-    """How the tasks of a study are displayed: their question, the format of texts, and where media come from."""
+    """How the tasks of a study are displayed: their question, the format of texts, and where media come from.
+
+    `documents` has the neighbouring texts of an item, where the study shows them.
+    """
 
     question: str
     content: Literal["text", "markdown", "html"]
     media: MediaFolder
+    documents: Documents | None = None
 
 
 def task_shown(
@@ -350,7 +388,12 @@ def task_shown(
         protocol=protocol.name,
         question=display.question,
         lease_end=lease_end,
-        items=[_item_out(display, item, context is None, reference is None) for item in items],
+        items=[
+            _item_out(display, item, context is None, reference is None).model_copy(
+                update=_marking_out(display, item, protocol)
+            )
+            for item in items
+        ],
         shared=SharedOut(
             context=context,
             context_html=_html(display, context),
@@ -378,6 +421,20 @@ def _item_out(display: TaskDisplay, item: Item, own_context: bool, own_reference
         media=None if media is None else MediaOut(kind=media.kind, url=media.url),
         media_missing=bool(item.media) and media is None,
     )
+
+
+def _marking_out(display: TaskDisplay, item: Item, protocol: Protocol) -> dict[str, Any]:
+    """Return what is shown for error marking only: suggested marks, and the texts around this one."""
+    if not isinstance(protocol, ErrorSpans):
+        return {}
+    out: dict[str, Any] = {"suggestions": protocol.suggested(item)}
+    if display.documents is not None:
+        before, after = display.documents.around(item, protocol.neighbours)
+        out["before"], out["after"] = (
+            [NeighbourOut(text=one.text, dir=direction_of(one.text), context=one.context) for one in side]
+            for side in (before, after)
+        )
+    return out
 
 
 def _html(display: TaskDisplay, text: str | None) -> str | None:

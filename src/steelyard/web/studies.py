@@ -24,6 +24,7 @@ from steelyard.study import Study
 from steelyard.study.annotators import AnnotatorProgress
 from steelyard.study.config import CONFIG_FILE, read_config
 from steelyard.web.content import MediaFolder, render_page_text
+from steelyard.web.documents import Documents
 from steelyard.web.workspace import Workspace
 
 log = logging.getLogger("steelyard.web")
@@ -91,6 +92,7 @@ class ServedStudy:
         self._ready: set[str] = set()
         self._ready_since = 0
         self._platform_ledger: tuple[int, PlatformLedger] | None = None
+        self._documents: dict[str, Documents] = {}
         self._open()
 
     def _open(self, member: str = "") -> None:
@@ -117,6 +119,13 @@ class ServedStudy:
     def database(self) -> str | None:
         """The database, if it is not the one in study.toml."""
         return self._database
+
+    def documents(self, column: str) -> Documents:
+        """Return the documents that a column of the items names; they are read again only if there are new items."""
+        items = self.study.items
+        if column not in self._documents or self._documents[column].count != len(items):
+            self._documents[column] = Documents(items, column)
+        return self._documents[column]
 
     @property
     def url(self) -> str:

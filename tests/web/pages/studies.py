@@ -37,6 +37,8 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "best-worst": {"protocol": 'name = "best_worst"'},
     "scored-ranking": {"protocol": 'name = "scored_ranking"\nsize = 5\nlabels = ["low", "high"]'},
     "ranking": {"protocol": 'name = "ranking"\nsize = 4'},
+    "error-spans": {"protocol": 'name = "error_spans"'},
+    "error-spans-mqm": {"protocol": 'name = "error_spans"\nscore = "mqm"\ncategories = ["Accuracy", "Fluency"]'},
 }
 
 

@@ -27,11 +27,35 @@ def server(tmp_path_factory):
             write_study(folder / "pairs"),
             write_study(folder / "ahead", page="prefetch = 10"),
             write_study(folder / "sliders", 'name = "scored_ranking"\nsize = 3'),
+            write_study(folder / "spans", 'name = "error_spans"'),
             write_study(folder / "short", people="lease_minutes = 0.05"),
         ]
     )
     yield started
     started.stop()
+
+
+def test_marks_survive_a_reload_and_an_answer_made_offline_is_stored(server, judge):
+    person = judge(f"{server.url}/s/spans/", "marker")
+    items, before = person.items(), person.shown()
+    person.page.locator(".marked-text span").nth(0).click()
+    person.page.get_by_role("button", name="minor").click()
+    person.page.locator(".marked-text span").nth(2).click()
+    person.page.reload()
+    person.wait_for_task()
+    assert person.page.locator(".mark").all_inner_texts() == ["word\nminor", f"{items[0]}\n?"]
+    person.page.locator(".mark").nth(1).click()
+    person.page.get_by_role("button", name="major").last.click()
+    person.page.locator("main input[type=range]").focus()
+    person.press("5")
+    person.context.set_offline(True)
+    person.submit()
+    person.wait_for_task(other_than=before)
+    assert judgments_of(server, "spans", "marker") == []
+    person.context.set_offline(False)
+    person.saved()
+    spans = [{"start": 0, "end": 4, "severity": "minor"}, {"start": 5, "end": 6, "severity": "major"}]
+    assert judgments_of(server, "spans", "marker") == [{items[0]: {"score": 50, "spans": spans}}]
 
 
 def test_a_reload_in_mid_task_keeps_the_task_and_the_half_made_answer(server, judge):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.pages.judge import Judge, judgments_of
+from tests.web.pages.judge import Judge, judgments_of, log_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.server]
 
@@ -161,6 +161,70 @@ def best_worst_criteria_by_pointer(judge: Judge, items: list[str]) -> dict[str, 
     return {"adequacy": {"best": items[0], "worst": items[2]}, "fluency": {"best": items[1], "worst": items[0]}}
 
 
+def _draw_across_words(judge: Judge) -> None:
+    first, last = (judge.page.locator(".marked-text span").nth(place).bounding_box() for place in (0, 2))
+    judge.page.mouse.move(first["x"] + 2, first["y"] + 10)
+    judge.page.mouse.down()
+    judge.page.mouse.move(last["x"] + 2, last["y"] + 10, steps=5)
+    judge.page.mouse.up()
+
+
+def spans_by_pointer(judge: Judge, items: list[str]) -> dict[str, Any]:
+    """Mark both words as one error, and one of them again; delete that one."""
+    _draw_across_words(judge)
+    judge.page.get_by_role("button", name="major").click()
+    judge.page.locator(".marked-text span").nth(0).dblclick()
+    assert judge.page.locator(".mark").count() == 1, "a marked word selects its mark"
+    judge.page.get_by_role("button", name="+ Missing content").click()
+    judge.page.get_by_role("button", name="minor").click()
+    judge.page.get_by_role("button", name="Delete").click()
+    _set_slider(judge, judge.page.locator("main input[type=range]"), 0.25)
+    return {items[0]: {"score": 25, "spans": [{"start": 0, "end": 6, "severity": "major"}]}}
+
+
+def spans_by_keyboard(judge: Judge, items: list[str]) -> dict[str, Any]:
+    """Mark the second word, make the mark one character longer at its start, and set the slider."""
+    judge.press("Tab", "End", " ", "1", "Tab", "Tab", "Tab", "Tab", "Tab")
+    assert judge.page.evaluate("document.activeElement.ariaLabel") == "Start earlier"
+    judge.press("Enter")
+    judge.page.locator("main input[type=range]").focus()
+    judge.press("9")
+    return {items[0]: {"score": 100, "spans": [{"start": 4, "end": 6, "severity": "minor"}]}}
+
+
+def spans_by_touch(judge: Judge, items: list[str]) -> dict[str, Any]:
+    """Draw across both words with a finger, and mark an omission."""
+    first, last = (judge.page.locator(".marked-text span").nth(place).bounding_box() for place in (0, 2))
+    finger = judge.context.new_cdp_session(judge.page)
+    path = [first["x"] + 2 + (last["x"] - first["x"]) * part / 6 for part in range(7)]
+    for number, x in enumerate([*path, None]):
+        kind = "touchEnd" if x is None else "touchMove" if number else "touchStart"
+        points = [] if x is None else [{"x": x, "y": first["y"] + 10}]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    # Chromium ignores a tap that stops the fling of a finger that left so fast.
+    judge.page.wait_for_timeout(300)
+    judge.page.get_by_role("button", name="major").tap()
+    judge.page.get_by_role("button", name="+ Missing content").tap()
+    judge.page.get_by_role("button", name="minor").tap()
+    _set_slider(judge, judge.page.locator("main input[type=range]"), 0.5)
+    spans = [{"start": 0, "end": 6, "severity": "major"}, {"omission": True, "severity": "minor"}]
+    return {items[0]: {"score": 50, "spans": spans}}
+
+
+def categories_by_pointer(judge: Judge, items: list[str]) -> dict[str, Any]:
+    _touch(judge, judge.page.locator(".marked-text span").nth(0))
+    _touch(judge, judge.page.get_by_role("button", name="minor"))
+    judge.page.get_by_label("Category").select_option("Fluency")
+    return {items[0]: {"spans": [{"start": 0, "end": 4, "severity": "minor", "category": "Fluency"}]}}
+
+
+def no_errors_by_keyboard(judge: Judge, items: list[str]) -> dict[str, Any]:
+    assert judge.page.locator("#submit").get_attribute("aria-disabled") == "true"
+    judge.page.get_by_label("No errors").focus()
+    judge.press(" ")
+    return {items[0]: {"spans": []}}
+
+
 WAYS: dict[str, tuple[Way, Way, Way]] = {
     # study: by mouse, by keyboard, by touch
     "direct": (sliders_by_pointer, sliders_by_keyboard, sliders_by_pointer),
@@ -213,6 +277,8 @@ WAYS: dict[str, tuple[Way, Way, Way]] = {
     "best-worst": (best_worst_by_pointer, best_worst_by_keyboard, best_worst_by_pointer),
     "scored-ranking": (sliders_by_pointer, sliders_by_keyboard, sliders_by_pointer),
     "ranking": (ranking_by_pointer, ranking_by_keyboard, ranking_by_touch),
+    "error-spans": (spans_by_pointer, spans_by_keyboard, spans_by_touch),
+    "error-spans-mqm": (categories_by_pointer, no_errors_by_keyboard, categories_by_pointer),
 }
 
 
@@ -242,3 +308,23 @@ def test_what_was_done_by_touch_at_phone_width_is_what_is_stored(studies, judge,
     assert person.page.evaluate(PAGE_SIZE)[0] == 360, "nothing scrolls sideways"
     expected = [_answer(studies, person, study, "touch")]
     assert judgments_of(studies, study, "bea") == expected
+
+
+def test_the_page_records_the_first_action_the_time_of_each_item_and_changes(studies, judge):
+    person = judge(f"{studies.url}/s/direct-page/", "effort")
+    items, before = person.items(), person.shown()
+    sliders = person.page.locator("main input[type=range]")
+    person.page.wait_for_timeout(300)
+    for number in range(3):
+        _set_slider(person, sliders.nth(number), 0.5)
+    person.page.wait_for_timeout(1_100)
+    _set_slider(person, sliders.nth(1), 0.9)
+    person.submit()
+    person.wait_for_task(other_than=before)
+    person.saved()
+    (judged,) = log_of(studies, "direct-page", "judgment", "effort")
+    effort = judged["effort"]
+    assert effort["changes"] == 1
+    assert effort["first_action"] >= 0.3
+    assert set(effort["items"]) == set(items)
+    assert effort["items"][items[1]] >= 1.1, "the pause before the change went into the item that was changed"

@@ -125,4 +125,22 @@ def _times(judgments: pl.DataFrame) -> list[Fact]:
             )
         )
         facts.append(Fact("total active time, where recorded", float(seconds.sum()) / 3600, "hours"))
+    several = own.filter(pl.col("seconds").is_not_null() & (pl.col("items").list.len() > 1))
+    if several.height:
+        each = several["seconds"] / several["items"].list.len()
+        facts.append(Fact("active time per item of a page, median", _median(each), "seconds"))
+    return facts + _effort(own)
+
+
+def _effort(own: pl.DataFrame) -> list[Fact]:
+    """Report how answers came about: the time before the first action, and changes before sending."""
+    first = own["first_action"].drop_nulls()
+    changes = own["changes"].drop_nulls()
+    facts = []
+    if first.len():
+        facts.append(Fact("time to the first action, median", _median(first), "seconds"))
+    if changes.len():
+        facts.append(
+            Fact("answers changed before they were sent", int((changes > 0).sum()), text=f"of {changes.len():,}")
+        )
     return facts

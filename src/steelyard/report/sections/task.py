@@ -32,6 +32,7 @@ ANSWERS = {
     "best_worst": "the best and the worst of the items shown",
     "scored_ranking": "a slider for each of several items side by side",
     "ranking": "the items in order",
+    "error_spans": "the errors of each text, with their severity, and a score",
 }
 
 

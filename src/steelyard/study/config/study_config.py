@@ -74,13 +74,14 @@ class StudyConfig:
         return stage.question or self.question
 
     def problems_with(self, items: Sequence[Item]) -> list[Problem]:
-        """List the problems of stages whose design does not work with these items."""
+        """List the problems of stages whose design or protocol does not work with these items."""
         several = "stage" in (self.source or {})
         problems = []
         for number, stage in enumerate(self.stages):
             prefix = f"stage.{number}." if several else ""
             design, protocol = stage.design, stage.protocol
-            for problem in design.problems(protocol, len(items)) or design.item_problems(protocol, items):
+            of_design = design.problems(protocol, len(items)) or design.item_problems(protocol, items)
+            for problem in [*of_design, *protocol.item_problems(items)]:
                 path = prefix + (problem.field or "")
                 line = line_of(dict(self.lines or {}), path)
                 problems.append(replace(problem, field=path, file=CONFIG_FILE, line=line))

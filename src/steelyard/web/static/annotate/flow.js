@@ -2,6 +2,7 @@ import { ActiveTime } from "./active_time.js";
 import { Refused, Unreachable } from "./api.js";
 import { askReason, confirmSignOut, help, keysAreOn } from "./dialogs.js";
 import { keyIsTaken } from "./dom.js";
+import { Effort } from "./effort.js";
 import { Feedback } from "./feedback.js";
 import { History } from "./history.js";
 import * as local from "./local.js";
@@ -163,7 +164,8 @@ export class Flow {
     const draft = JSON.parse(sessionStorage.getItem(draftName(task)) ?? "null");
     const view = taskView(task, this.#welcome.page, () => this.#changed());
     if (draft) view.fill(draft.answer, draft.comment);
-    this.#current = { task, view, shownAt: performance.now() };
+    const effort = new Effort(task, this.#activeTime, draft?.effort);
+    this.#current = { task, view, effort, shownAt: performance.now() };
     this.#activeTime.start(draft?.seconds ?? 0);
     this.#show();
   }
@@ -196,7 +198,9 @@ export class Flow {
     this.#frame.complete(at.view.missing() === null);
     this.#frame.say("");
     if (this.#revised) return;
-    const draft = { answer: at.view.answer(), comment: at.view.comment(), seconds: this.#activeTime.seconds() };
+    const answer = at.view.answer();
+    at.effort.note(answer);
+    const draft = { answer, comment: at.view.comment(), seconds: this.#activeTime.seconds(), effort: at.effort.state() };
     sessionStorage.setItem(draftName(at.task), JSON.stringify(draft));
   }
 
@@ -216,12 +220,12 @@ export class Flow {
   }
 
   #answer() {
-    const { task, view } = this.#current;
+    const { task, view, effort } = this.#current;
     const answer = view.answer();
     const comment = view.comment();
     this.#history.note(task, answer, comment);
     this.#feedback.expect(task, answer);
-    this.#settle(task, "judgment", { answer, seconds: this.#activeTime.seconds(), ...(comment ? { comment } : {}) });
+    this.#settle(task, "judgment", { answer, seconds: this.#activeTime.seconds(), effort: effort.body(), ...(comment ? { comment } : {}) });
   }
 
   #settle(task, kind, body) {

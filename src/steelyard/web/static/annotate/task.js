@@ -36,6 +36,12 @@ function widgetOf(task, page, changed) {
   return page.cannot_judge ? extras.withCannotJudge(widget, task, page, changed) : widget;
 }
 
+/** Add the widget of a protocol that only some studies have; their pages load its script. */
+export function addWidget(protocol, widget) {
+  WIDGETS[protocol] = widget;
+}
+
+
 export function taskView(task, page, changed) {
   const widget = widgetOf(task, page, changed);
   const comment = page.comments ? extras.commentField(changed) : null;
@@ -77,6 +83,7 @@ function exampleAnswer(task) {
   }[task.protocol];
   const asked = task.settings.criteria ?? [];
   if (whole) return asked.length ? Object.fromEntries(asked.map((criterion) => [criterion.name, whole])) : whole;
+  if (task.protocol === "error_spans") return markedExample(task);
   const { scale, labels, criteria } = task.settings;
   const value = (asked, place) =>
     task.protocol === "choice"
@@ -89,11 +96,20 @@ function exampleAnswer(task) {
   return Object.fromEntries(ids.map((id, place) => [id, valued(place)]));
 }
 
+function markedExample({ items, settings }) {
+  const severity = Object.keys(settings.severities)[0];
+  const category = settings.categories.length ? { category: settings.categories[0] } : {};
+  const [low, high] = settings.scale ?? [0, 100];
+  const score = settings.score === "slider" ? { score: between([low, high], PLACES[0], false) } : {};
+  return Object.fromEntries(items.map(({ id, text }) => [id, { ...score, spans: [{ start: 0, end: [...text].length - 1, severity, ...category }] }]));
+}
+
 /** The same kind of task with made-up content, already answered, only to be looked at; and how to answer it. */
 export function workedExample(task, page) {
   const items = task.items.slice(0, EXAMPLE_ITEMS).map((item, place) => ({
     id: item.id,
     html: t("Example {letter}", { letter: String.fromCodePoint(65 + place) }),
+    text: t("Example {letter}", { letter: String.fromCodePoint(65 + place) }),
     dir: "auto",
   }));
   const example = { ...task, items, shared: {} };

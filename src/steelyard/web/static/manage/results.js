@@ -1,6 +1,7 @@
 import { h } from "../annotate/dom.js";
 import { read } from "./api.js";
 import { interval, itemLink, line, number } from "./cells.js";
+import { Marks } from "./marks.js";
 import { Systems } from "./systems.js";
 import { Table } from "./tables.js";
 import { Tournaments } from "./tournaments.js";
@@ -13,6 +14,7 @@ export function start({ api }) {
   let scale = [0, 1];
   const systems = new Systems(api);
   const tournaments = new Tournaments(api);
+  const marks = new Marks(api);
   const scores = new Table(part("scores-table"), {
     url: `${api}/tables/scores`,
     label: "Scores",
@@ -44,7 +46,7 @@ export function start({ api }) {
   async function refresh() {
     const histogram = await read(`${api}/tables/histogram?limit=500`).catch(() => null);
     if (histogram?.rows.length) scale = [histogram.rows[0].lower, histogram.rows.at(-1).upper];
-    await Promise.all([systems.refresh(), scores.refresh(), least.refresh(), tournaments.refresh()]);
+    await Promise.all([systems.refresh(), scores.refresh(), least.refresh(), tournaments.refresh(), marks.refresh()]);
   }
 
   return { parts: ["scores"], refresh };

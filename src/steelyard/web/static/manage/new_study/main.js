@@ -1,5 +1,6 @@
 import { h } from "../../annotate/dom.js";
 import "../../annotate/criteria.js";
+import "../../annotate/error_spans.js";
 import { taskView } from "../../annotate/task.js";
 import "../../annotate/unjudged.js";
 import { read } from "../api.js";

@@ -57,7 +57,7 @@ function amountFields(prefix, place, count) {
   const name = get(within(prefix, "protocol.name"));
   const title = count > 1 ? `Judgments per item in part ${place + 1} (${TYPES[name]?.[0] ?? name})` : "Judgments per item";
   if (!plan.automatic) return h("p", { class: "muted" }, `${count > 1 ? `Part ${place + 1}: y` : "Y"}ou chose the design yourself; its settings are under Advanced.`);
-  const rated = ["direct", "likert", "choice"].includes(name);
+  const rated = ["direct", "likert", "choice", "error_spans"].includes(name);
   const planned = draft.state.plan?.stages[place]?.per_item;
   const usual = plan.judgments === null && planned ? String(Math.round(planned)) : rated ? "3" : "6";
   const control = h("input", { type: "number", min: 1, max: 1000, step: 1, class: "n-short", placeholder: usual, value: plan.judgments ?? "" });

@@ -13,6 +13,7 @@ export const TYPES = {
   best_worst: ["Best and worst", "The best and the worst of a few items."],
   scored_ranking: ["Side-by-side sliders", "Several items at once, each on a slider."],
   ranking: ["Ranking", "A few items put in order."],
+  error_spans: ["Error marking", "Errors marked in a text, then a score."],
 };
 const NEW = {
   direct: { scale: [0, 100], labels: ["not at all", "very much"] },
@@ -22,6 +23,7 @@ const NEW = {
   best_worst: { size: 4, labels: ["best", "worst"] },
   scored_ranking: { size: 5, scale: [0, 100], labels: ["not at all", "very much"] },
   ranking: { size: 4, ties: true },
+  error_spans: { severities: { minor: 1, major: 5 }, labels: ["very bad", "perfect"] },
 };
 const EXAMPLES = {
   direct: "How good is this translation?",
@@ -31,6 +33,7 @@ const EXAMPLES = {
   best_worst: "Which word is most positive, and which is most negative?",
   scored_ranking: "How positive are these words?",
   ranking: "Put these summaries in order, the best first.",
+  error_spans: "Mark the errors of this translation. Then score it.",
 };
 
 /** The path of each stage in study.toml: "" for a study with one question, else stage.0, stage.1 … */
@@ -146,6 +149,7 @@ function answerFields(name, at, fixed, render) {
     fields.push(checkField({ label: "Allow “both are bad”", help: "A tie in the scores, counted in the report.", path: at("both_bad"), fixed }));
   }
   if (name === "ranking") fields.push(checkField({ label: "Allow ties", help: "Annotators may rank two items equally.", path: at("ties"), fallback: true, fixed }));
+  if (name === "error_spans") fields.push(...markingFields(at, fixed, render));
   if (name === "scored_ranking") fields.push(details("More", {}, numberField({ label: "Tie margin", help: "Two values this close count as a tie.", path: at("tie_margin"), min: 0, placeholder: "0", fixed })));
   return fields;
 }
@@ -179,6 +183,43 @@ function strengthWords(at, fixed) {
     });
   }
   return labelled({ label: "Words for the strengths (optional)", help: "Leave empty for the usual words, in the language of the page.", path: at("labels"), control: h("div", { class: "n-ends" }, inputs), inputs });
+}
+
+/** A short form of the MQM typology. */
+const MQM = ["Accuracy/Addition", "Accuracy/Omission", "Accuracy/Mistranslation", "Accuracy/Untranslated text", "Fluency/Punctuation", "Fluency/Spelling", "Fluency/Grammar", "Fluency/Register", "Fluency/Inconsistency", "Terminology", "Style/Awkward", "Locale convention", "Source error", "Non-translation", "Other"];
+
+/** Severities and categories of errors, where the score comes from, and columns of the items that are used. */
+function markingFields(at, fixed, render) {
+  const mqm = get(at("score")) === "mqm";
+  const columns = Object.entries(draft.state.items?.roles ?? {}).filter(([, role]) => role === "extra").map(([column]) => [column, column]);
+  const chosen = (key) => (get(at(key)) && !columns.some(([column]) => column === get(at(key))) ? [[get(at(key)), get(at(key))]] : []);
+  const column = (key, label, help) => (columns.length || get(at(key)) ? selectField({ label, help, path: at(key), options: [["", "none"], ...columns, ...chosen(key)], fixed }) : null);
+  return [
+    selectField({ label: "Score", help: "ESA asks for a score after marking; MQM calculates it from the errors.", path: at("score"), fallback: "slider", options: [["slider", "A slider below the text (ESA)"], ["mqm", "From the marked errors (MQM)"]], fixed, after: () => render({ later: true }) }),
+    mqm ? null : endsField(at("labels"), 3, fixed),
+    severitiesField(at("severities"), fixed),
+    listField({ label: "Categories", help: "One per line. Leave it empty if severity is enough, as in ESA.", path: at("categories"), fixed }),
+    fixed || (get(at("categories")) ?? []).length ? null : button("Use the categories of MQM", () => { set(at("categories"), MQM); valuesChanged({ now: true }); render({}); }, { kind: "quiet" }),
+    checkField({ label: "Missing content can be marked", path: at("omission"), fallback: true, fixed }),
+    column("document", "Column with the document", "The texts before and after are shown, in the order of the file."),
+    column("suggestions", "Column with suggested marks", 'A JSON list such as [{"start": 0, "end": 4, "severity": "minor"}].'),
+    details("More", {}, numberField({ label: "Texts per page", help: "Several: outputs of systems for the same source, side by side.", path: at("items_per_page"), min: 1, max: 10, step: 1, placeholder: "1", fixed })),
+  ];
+}
+
+/** One severity a line with its penalty: minor: 1. */
+function severitiesField(path, fixed) {
+  const control = h("textarea", { rows: 3, disabled: fixed, dir: "auto" });
+  control.value = Object.entries(get(path) ?? { minor: 1, major: 5 }).map(([name, weight]) => `${name}: ${weight}`).join("\n");
+  control.addEventListener("input", () => {
+    const pairs = control.value.split("\n").filter((line) => line.trim()).map((line) => {
+      const [name, weight] = [line.slice(0, line.includes(":") ? line.lastIndexOf(":") : undefined), line.includes(":") ? line.slice(line.lastIndexOf(":") + 1) : "1"];
+      return [name.trim(), Number(weight)];
+    });
+    set(path, pairs.length ? Object.fromEntries(pairs.filter(([name, weight]) => name && Number.isFinite(weight))) : undefined);
+    valuesChanged();
+  });
+  return labelled({ label: "Severities", help: "One per line from the mildest to the worst, with its penalty for MQM scores.", path, control });
 }
 
 /** Words for the ends of a scale, and perhaps the middle. */

@@ -6,7 +6,7 @@ import { stagePaths, within } from "./question_step.js";
 /** Questions with known answers, typed into a table or uploaded: attention checks, qualification test, practice. */
 
 const PAUSE_MS = 600;
-const ONE_ITEM = new Set(["direct", "likert", "choice"]);
+const ONE_ITEM = new Set(["direct", "likert", "choice", "error_spans"]);
 
 function shape() {
   const path = within(stagePaths()[0], "protocol");
@@ -40,7 +40,7 @@ function answerCells(row, number, { name, criteria, size, labels, scale }, write
   if (name === "choice" && !criteria.length && (!row.answer || labels.includes(row.answer))) {
     return [select("the right label", [["", "choose…"], ...labels.map((label) => [label, label])], row.answer ?? "", (value) => write({ answer: value }))];
   }
-  if ((name === "direct" || name === "likert") && !criteria.length && /^$|^-?[\d.]+(\s*\.\.\s*-?[\d.]+)?$/.test(row.answer ?? "")) {
+  if ((name === "direct" || name === "likert" || name === "error_spans") && !criteria.length && /^$|^-?[\d.]+(\s*\.\.\s*-?[\d.]+)?$/.test(row.answer ?? "")) {
     const [low = "", high = ""] = (row.answer ?? "").split("..").map((part) => part.trim());
     const inputs = [low, high || low].map((value, end) => h("input", { type: "number", step: name === "likert" ? 1 : "any", min: scale[0], max: scale[1], value, class: "n-short", "aria-label": `${what}: right from ${end ? "up to" : ""}`.replace("from up to", "up to") }));
     for (const input of inputs) {
