@@ -191,7 +191,7 @@ def test_nobody_reaches_what_is_anothers_by_its_id(make_study, serve_study):
     """IDOR, between annotators and between studies."""
     first, second = make_study(name="first"), make_study(name="second")
     server = serve_study(first, second)
-    ann, bob = server.person("ann"), server.person("bob")
+    ann, bob = server.person("zelda"), server.person("bob")
     task = ann.task()
     body = {"answer": {task["items"][0]["id"]: 5}, "seconds": 1}
     attempts = [
@@ -202,18 +202,18 @@ def test_nobody_reaches_what_is_anothers_by_its_id(make_study, serve_study):
     ]
     for response in attempts:
         assert (response.status_code, response.json()["error"]["code"]) == (403, "not_yours")
-        assert "ann" not in response.text
+        assert "zelda" not in response.text
     assert server.study.status().judgments == 0
     # Ann's session, link and task of the one study are nothing in the other.
     elsewhere = server.api.replace("/first", "/second")
     cookie = {"Cookie": f"steelyard_session={ann.http.cookies.get('steelyard_session', path='/api/v1/studies/first')}"}
     own = ann.get("/me").json()
-    assert own["annotator"] == "ann"
+    assert own["annotator"] == "zelda"
     assert httpx.get(f"{elsewhere}/me", headers=cookie).json()["annotator"] is None
     assert httpx.post(f"{elsewhere}/tasks", json={}, headers={**cookie, "X-CSRF-Token": own["csrf"]}).status_code == 401
     token = own["resume_url"].rpartition("=")[2]
     assert httpx.post(f"{elsewhere}/session", json={"invite": token}).status_code == 403
-    joined = httpx.post(f"{elsewhere}/session", json={"name": "ann"})
+    joined = httpx.post(f"{elsewhere}/session", json={"name": "zelda"})
     other = {"Cookie": joined.headers["set-cookie"].partition(";")[0], "X-CSRF-Token": joined.json()["csrf"]}
     foreign = httpx.post(f"{elsewhere}/judgments", json={"judgment_id": task["judgment_id"], **body}, headers=other)
     assert (foreign.status_code, foreign.json()["error"]["code"]) == (404, "no_such_task")

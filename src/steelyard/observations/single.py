@@ -64,6 +64,7 @@ class MarkedText(NamedTuple):
 
     item: str
     spans: tuple[Span, ...]
+    criterion: str = ""
 
 
 Observation: TypeAlias = Rating | Comparison | Choice | RankedItems | Label | MarkedText

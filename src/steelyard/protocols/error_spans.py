@@ -12,8 +12,8 @@ from pydantic import Field
 
 from steelyard.errors import AnswerError, Problem, did_you_mean
 from steelyard.observations import MarkedText, Observation, Rating, Span
-from steelyard.protocols.base import Scale, refuse
-from steelyard.protocols.per_item import ONLY, PerItemProtocol, number_on
+from steelyard.protocols.base import ONLY, Scale, refuse
+from steelyard.protocols.per_item import PerItemProtocol, number_on
 from steelyard.records import Answer, Item
 
 SEVERITIES = {"minor": 1.0, "major": 5.0}

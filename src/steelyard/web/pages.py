@@ -11,6 +11,7 @@ from fastapi import APIRouter, Form, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
+from steelyard.protocols import Pairwise
 from steelyard.study import StudyConfig
 from steelyard.web.catalogue import catalogue_for, catalogues
 from steelyard.web.errors import Refusal
@@ -33,8 +34,10 @@ from steelyard.web.studies import ServedStudy
 HERE = Path(__file__).parent
 
 router = APIRouter(include_in_schema=False)
-_WIDGETS = {"error_spans"}
-"""Protocols whose script and style sheet only their studies load."""
+_WIDGETS = {"error_spans", "ranking"}
+"""Protocols whose script only their studies load."""
+_STYLED = {"error_spans"}
+"""Those that have a style sheet of their own."""
 
 
 @cache
@@ -104,16 +107,22 @@ def annotate(served: StudyDep, request: Request) -> Response:
         question=config.question,
         extras=_extras(config),
         widgets=sorted({stage.protocol.name for stage in config.stages} & _WIDGETS),
+        styled=_STYLED,
     )
 
 
 def _extras(config: StudyConfig) -> list[str]:
     """Return the scripts that only some studies need."""
     answers = config.answers
-    has_criteria = any(getattr(stage.protocol, "criteria", None) for stage in config.stages)
+    protocols = [stage.protocol for stage in config.stages]
+    has_criteria = any(getattr(protocol, "criteria", None) for protocol in protocols)
+    is_graded = any(
+        isinstance(protocol, Pairwise) and (protocol.steps > 3 or protocol.criteria) for protocol in protocols
+    )
     return [
         *(["unjudged"] if answers.cannot_judge or answers.comments else []),
         *(["criteria"] if has_criteria else []),
+        *(["graded"] if is_graded else []),
     ]
 
 

@@ -1,10 +1,11 @@
 import { itemContent, panels } from "./content.js";
 import { h, key, uniqueId } from "./dom.js";
 import { t } from "./messages.js";
+import { addWidget } from "./task.js";
 
 /** Cards to put in order, best first: by dragging the handle, by buttons, or by keys. Cards in one place are tied. */
 
-export function ranking(task, page, changed) {
+function ranking(task, page, changed) {
   const mayTie = task.settings.ties !== false;
   let places = task.items.map((item) => [item.id]);
   let touched = false;
@@ -219,3 +220,5 @@ export function ranking(task, page, changed) {
       t("Drag a card by its handle, or Tab to it and press ↑ or ↓; = ties it with the one above."),
   };
 }
+
+addWidget("ranking", ranking);

@@ -2,7 +2,6 @@ import { bestWorst } from "./best_worst.js";
 import { panels } from "./content.js";
 import { h } from "./dom.js";
 import { pairwise } from "./pairwise.js";
-import { ranking } from "./ranking.js";
 import { perItem } from "./rated.js";
 import { t } from "./messages.js";
 
@@ -19,7 +18,6 @@ const WIDGETS = {
   scored_ranking: perItem,
   pairwise,
   best_worst: bestWorst,
-  ranking,
 };
 
 const extras = {};
@@ -29,10 +27,16 @@ export function addExtra(parts) {
   Object.assign(extras, parts);
 }
 
+function widgetFor({ protocol, settings }) {
+  const plain = WIDGETS[protocol];
+  const several = Boolean(settings.criteria?.length);
+  if (plain === pairwise && (several || settings.steps > 3)) return extras.graded;
+  if (several && ["best_worst", "ranking"].includes(protocol)) return extras.byCriterion(plain, { movesOn: plain === bestWorst });
+  return plain;
+}
+
 function widgetOf(task, page, changed) {
-  const plain = WIDGETS[task.protocol];
-  const repeated = task.settings.criteria?.length && [bestWorst, ranking].includes(plain);
-  const widget = (repeated ? extras.byCriterion(plain, { movesOn: plain === bestWorst }) : plain)(task, page, changed);
+  const widget = widgetFor(task)(task, page, changed);
   return page.cannot_judge ? extras.withCannotJudge(widget, task, page, changed) : widget;
 }
 
@@ -40,7 +44,6 @@ function widgetOf(task, page, changed) {
 export function addWidget(protocol, widget) {
   WIDGETS[protocol] = widget;
 }
-
 
 export function taskView(task, page, changed) {
   const widget = widgetOf(task, page, changed);

@@ -1,6 +1,8 @@
 import { h } from "../../annotate/dom.js";
 import "../../annotate/criteria.js";
 import "../../annotate/error_spans.js";
+import "../../annotate/graded.js";
+import "../../annotate/ranking.js";
 import { taskView } from "../../annotate/task.js";
 import "../../annotate/unjudged.js";
 import { read } from "../api.js";
