@@ -242,3 +242,17 @@ def test_judgments_of_wmt_make_a_study_of_error_marking(tmp_path, file, score):
     protocol = recipe.values["protocol"]
     assert (protocol["name"], protocol.get("score", "slider")) == ("error_spans", score)
     assert set(recipe.items["group"]) == {"A", "B"}
+
+
+def test_marks_are_checked_beside_a_text_that_cannot_be_judged(tmp_path):
+    folder = write(
+        tmp_path / "pairs", 'items_per_page = 2\n[design]\nname = "random_tuples"\n[answers]\ncannot_judge = true\n'
+    )
+    with Study.open(folder) as study:
+        task = study.ask("ann")
+        assert task is not None
+        one, other = task.item_ids
+        with pytest.raises(AnswerError, match="but the text has"):
+            study.tell(task, {one: {"cannot_judge": ""}, other: {"score": 50, "spans": [{**MINOR, "end": 99}]}})
+        judgment = study.tell(task, {one: {"cannot_judge": ""}, other: {"score": 50, "spans": [MINOR]}})
+    assert judgment.answer == {one: {"cannot_judge": ""}, other: {"score": 50, "spans": [MINOR]}}

@@ -20,7 +20,7 @@ from steelyard.models.by_criterion import fit_by_criterion
 from steelyard.models.display import html_table
 from steelyard.models.fit import Fit, Model
 from steelyard.observations import Index, Observations
-from steelyard.protocols.unjudged import accept_answer, unjudged_items
+from steelyard.protocols.unjudged import accept_answer, is_unjudged
 from steelyard.records import AnnotatorKind, Answer, Effort, Item, Judgment, Task
 from steelyard.storage import Access, Store, StoredTask
 from steelyard.storage.engine import study_url
@@ -319,7 +319,7 @@ class Study:
         """Return an answer in its normal form, or refuse it."""
         protocol = self.config.stages[stored.stage].protocol
         plain = accept_answer(protocol, stored.items, answer, self.config.answers.rules)
-        if not unjudged_items(protocol, stored.items, plain):
+        if not is_unjudged(stored.items, plain):
             protocol.check_texts([transaction.state.item(name) for name in stored.items], plain)
         return plain
 
