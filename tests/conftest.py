@@ -41,7 +41,7 @@ LONGEST = (
     "web",
     "simulate",
 )
-"""Folders and files with the longest tests, in an order that gives each of four processes about as much of them."""
+"""Folders and files with the longest tests, in an order that gives each of some processes about as much of them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

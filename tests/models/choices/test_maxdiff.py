@@ -164,8 +164,8 @@ def test_many_items_go_another_way_to_the_same_scores_and_spread(monkeypatch):
     exact = MaxDiff().fit(choices)
     for module in (newton, laplace):
         monkeypatch.setattr(module, "DENSE_ITEMS", 0)
-    monkeypatch.setattr(laplace, "ITERATIVE_DRAWS", 2000)
-    rough = MaxDiff(draws=2000).fit(choices)
+    monkeypatch.setattr(laplace, "ITERATIVE_DRAWS", 1000)
+    rough = MaxDiff(draws=1000).fit(choices)
     assert scores(rough, choices) == pytest.approx(scores(exact, choices), abs=1e-6)
     assert scores(rough, choices, "sd") == pytest.approx(scores(exact, choices, "sd"), rel=0.03)
 
