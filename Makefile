@@ -15,7 +15,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Processes of the test run. Tests wait for servers and browsers a third of the time, so there are more of them than cores;
 # each collects all tests, which takes nine seconds.
-WORKERS ?= 5
+WORKERS ?= 4
 # Without compiled files, every process that a test starts would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
 # Folder of recorded judgments; tests and reproductions that need it are skipped or refused without it.
