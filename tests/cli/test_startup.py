@@ -80,6 +80,7 @@ def test_a_misspelt_command_is_refused_with_the_nearest_one(tmp_path):
     assert "Did you mean 'fit'" in run("fti", cwd=tmp_path, code=2).stderr
 
 
+@pytest.mark.slow
 def test_compilation_of_kernels_is_announced_once_on_a_terminal(tmp_path):
     path = tmp_path / "comparisons.csv"
     path.write_text("left,right,winner\na,b,a\nb,c,b\na,c,c\nc,b,c\n")

@@ -31,6 +31,8 @@ from steelyard.reliability import (
 from tests.contracts.degenerate import CASES, comparisons, crossed, ratings, with_some_names, without_names
 from tests.sizes import FULL
 
+pytestmark = pytest.mark.slow
+
 FITS = [
     (name, kind, case)
     for name in registry.names("models")
@@ -83,14 +85,12 @@ def check(fitted: Fit) -> None:
         assert all(math.isfinite(value) for value in row.values() if isinstance(value, float)), row
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind", "case"), FITS, ids=str)
 def test_every_model_fits_degenerate_answers(name: str, kind: str, case: str):
     observations = CASES[kind][case]
     check(fit(name, observations, gold_of(kind, observations) if name in NEEDS_GOLD else None))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind", "case"), FITS, ids=str)
 def test_every_model_fits_degenerate_answers_without_names(name: str, kind: str, case: str):
     gold = gold_of(kind, CASES[kind][case]) if name in NEEDS_GOLD else None

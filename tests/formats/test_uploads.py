@@ -142,6 +142,7 @@ def far_cell() -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.slow
 def test_files_that_unpack_to_far_too_much_are_refused():
     data = bomb()
     assert len(data) < 1_000_000

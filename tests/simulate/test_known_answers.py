@@ -59,6 +59,7 @@ def test_annotators_fail_checks_as_often_as_they_lapse():
     assert np.mean(passed) == pytest.approx(0.76, abs=0.027)  # four standard errors
 
 
+@pytest.mark.slow
 def test_a_forecast_counts_checks_and_repeats_and_excludes_careless_annotators():
     items = make_items(40)
     quality = {"repeat_rate": 0.1, "repeat_after": 3, "checks": {"file": "checks.csv", "rate": 0.2, "min_checks": 3}}

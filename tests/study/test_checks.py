@@ -289,6 +289,7 @@ def test_between_parts_and_afterwards_checks_come_at_the_usual_rate():
     assert rule.probability(5, 25) == 0.05
 
 
+@pytest.mark.slow
 def test_careless_annotators_are_excluded_in_a_study_of_usual_size(checked):
     """Forty tasks each: those who guess are excluded with the default settings, and hardly anybody else."""
     with Study.open(checked("rate = 0.05", judgments=300)) as study:

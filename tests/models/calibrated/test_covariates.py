@@ -9,6 +9,8 @@ from steelyard.models.calibrated.covariates import Covariates
 from steelyard.models.calibrated.scale import CalibratedScale
 from steelyard.observations import Comparisons, Index, Ratings
 
+pytestmark = pytest.mark.slow
+
 MODEL = CalibratedScale(draws=200, annotator_effects="bias")
 
 

@@ -24,6 +24,8 @@ from steelyard.models.ratings.mean import Mean
 from steelyard.observations import Comparisons, Index, Observations, Ratings
 from steelyard.reliability.splitting import take
 
+pytestmark = pytest.mark.slow
+
 SEED = np.random.SeedSequence(0)
 
 

@@ -48,6 +48,8 @@ from steelyard.models.calibrated.responder_kernels import (
 from steelyard.models.inference.diagnostics import bulk_ess
 from tests.sizes import FULL
 
+pytestmark = pytest.mark.slow
+
 DRAWS, EVERY = (20_000 if FULL else 3_000), 5
 
 SIGNIFICANCE = 1e-4

@@ -16,6 +16,8 @@ from benchmarks.sbc_calibrated import adjusted, check_invariance, check_ranks
 from steelyard.models.calibrated.evidence import Evidence
 from tests.sizes import FULL
 
+pytestmark = pytest.mark.slow
+
 SHORT_SCENES = ("slider", "pages", "steps", "ties", "strengths", "best_worst")
 
 
@@ -44,7 +46,6 @@ def quick_chains(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(nuts_calibrated, "GIBBS_DRAWS", 8000)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("quick_chains", "shared_data")
 @pytest.mark.skipif(importlib.util.find_spec("numpyro") is None, reason="pip install 'steelyard[reference]'")
 @pytest.mark.parametrize("name", nuts_calibrated.SETS if FULL else ["votes"])

@@ -159,6 +159,7 @@ def test_order_of_choices_is_irrelevant():
     assert by_item(MaxDiff().fit(backwards)) == pytest.approx(by_item(MaxDiff().fit(choices)), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_many_items_go_another_way_to_the_same_scores_and_spread(monkeypatch):
     choices = data.choices(n=25, rows=200)
     exact = MaxDiff().fit(choices)
