@@ -55,7 +55,7 @@ panels, all of them with two to eight annotators who rated the same items; subtr
 FOLDS = ((5_000, 5), (20_000, 3))
 """Numbers of folds up to so many rows; above, one fifth is held out once."""
 
-MOST_ROWS = 100_000
+MOST_ROWS = 50_000
 """Responses from which the rung is chosen: those of annotators drawn at random where there are more."""
 
 BURN_IN, DRAWS = 60, 60

@@ -43,7 +43,7 @@ NEGLIGIBLE = 0.02
 BURN_IN, LARGE_BURN_IN, COMPARED_BURN_IN = 150, 80, 25
 """Sweeps that every chain discards at first; fewer where there are many ratings, or many comparisons."""
 
-MANY_ROWS, MANY_DRAWS, MANY_COMPARED_DRAWS = 200_000, 760, 600
+MANY_ROWS, MANY_DRAWS, MANY_COMPARED_DRAWS = 200_000, 700, 508
 """Above this many rows, the maximum number of draws: of ratings, and of comparisons. Every second sweep is kept.
 Locations are estimated precisely there."""
 
