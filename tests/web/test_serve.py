@@ -12,8 +12,12 @@ import sys
 
 import httpx
 import pytest
+import typer
 
 from steelyard import Study
+from steelyard.cli.app import app
+from steelyard.cli.serve import start_calculator
+from steelyard.web.calculator_process import CalculatorProcess, Source
 from tests.cli.running import run
 from tests.web.conftest import TOKEN
 from tests.web.processes import wait_until_up
@@ -144,3 +148,21 @@ def test_without_folders_it_serves_a_workspace_to_which_every_worker_adds_new_st
     finally:
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=30)
+
+
+@pytest.mark.parametrize(("setting", "count"), [(None, 1), ("1", 1), ("0", 0)])
+def test_dashboards_are_computed_at_the_start_unless_the_environment_says_no(
+    make_study, monkeypatch, setting: str | None, count: int
+):
+    """The variable is for small machines, and for tests that start many servers."""
+    if setting is None:
+        monkeypatch.delenv("STEELYARD_PREPARE_DASHBOARDS", raising=False)
+    else:
+        monkeypatch.setenv("STEELYARD_PREPARE_DASHBOARDS", setting)
+    starts: list[tuple[Source, ...]] = []
+    monkeypatch.setattr(CalculatorProcess, "start", lambda *sources: starts.append(sources))
+    folder = make_study()
+    context = typer.Context(typer.main.get_command(app))
+    start_calculator(context, [folder], None)
+    context.close()
+    assert [[source.folder for source in sources] for sources in starts] == [[str(folder.resolve())]] * count

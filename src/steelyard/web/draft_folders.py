@@ -51,6 +51,7 @@ from steelyard.web.drafts import (
 from steelyard.web.errors import Refusal
 from steelyard.web.settings_forms import forms
 from steelyard.web.studies import ServedStudy, Studies
+from steelyard.web.toml_merging import merged_toml
 from steelyard.web.workspace import HIDDEN_FOLDER
 
 ITEMS_FILE = "items.csv"
@@ -668,72 +669,6 @@ def _put(values: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:
         values.pop(keys[-1], None)
     else:
         values[keys[-1]] = value
-
-
-def merged_toml(text: str, values: Mapping[str, Any]) -> str:
-    """Change a TOML text so that it has these values; comments and the order of unchanged keys are kept."""
-    document = tomlkit.parse(text)
-    fresh = tomlkit.parse(toml_text(values))
-    plain = document.unwrap()
-    for key in list(document):
-        if key not in fresh:
-            document.remove(key)
-    is_complete = True
-    for key, value in fresh.items():
-        if key not in plain:
-            is_complete = False
-        elif plain[key] != fresh.unwrap()[key]:
-            _merge(document, key, value)
-    if is_complete and document.unwrap() == fresh.unwrap():
-        return tomlkit.dumps(document)
-    return _with_new_keys(document, fresh)
-
-
-def _merge(holder: Any, key: str, value: Any) -> None:
-    """Replace one key, within a table key by key."""
-    current = holder[key]
-    if not isinstance(current, tomlkit.items.Table) or not isinstance(value, tomlkit.items.Table):
-        holder[key] = value
-        return
-    for name in list(current):
-        if name not in value:
-            current.remove(name)
-    for name, inner in value.items():
-        if name not in current:
-            current.add(name, inner)
-        elif current.unwrap()[name] != value.unwrap()[name]:
-            _merge(current, name, inner)
-
-
-def _with_new_keys(document: Any, fresh: Any) -> str:
-    """Add keys that the text does not have: plain ones before the first table, tables at the end."""
-    result = tomlkit.document()
-    first_table = next((key for key, value in document.items() if _is_table(value)), None)
-    plain = {key: value for key, value in fresh.items() if key not in document and not _is_table(value)}
-    text = tomlkit.dumps(document)
-    if plain:
-        for key, value in plain.items():
-            result.add(key, value)
-        added = tomlkit.dumps(result)
-        text = _inserted(text, added, first_table is not None)
-    for key, value in fresh.items():
-        if key not in document and _is_table(value):
-            table = tomlkit.document()
-            table.add(key, value)
-            text = f"{text.rstrip()}\n\n{tomlkit.dumps(table)}"
-    return text if parse_toml(text) == fresh.unwrap() else tomlkit.dumps(fresh)
-
-
-def _inserted(text: str, added: str, has_tables: bool) -> str:
-    if not has_tables:
-        return f"{text.rstrip()}\n{added}"
-    match = re.search(r"^\s*\[", text, re.M)
-    place = len(text) if match is None else match.start()
-    return f"{text[:place].rstrip()}\n{added}\n{text[place:].lstrip()}" if text[:place].strip() else f"{added}\n{text}"
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, tomlkit.items.Table | tomlkit.items.AoT)
 
 
 def _write(path: Path, content: bytes) -> None:

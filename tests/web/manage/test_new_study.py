@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from steelyard import Study
-from steelyard.web.draft_folders import merged_toml
+from steelyard.web.toml_merging import merged_toml
 from tests.web.conftest import TOKEN, Server
 
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
