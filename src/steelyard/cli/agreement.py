@@ -56,7 +56,7 @@ def agreement(
     import polars as pl
     from rich.console import Console
 
-    from steelyard.cli.output import print_frame, print_notes, statistics_table
+    from steelyard.cli.output import print_frame, print_notes, statistics_table, with_criteria
     from steelyard.cli.reading import SeveralFiles, called, reading
     from steelyard.errors import DataError
     from steelyard.observations import Observations
@@ -88,11 +88,7 @@ def agreement(
 
                 measured[criterion] = log_agreement(judgments)
         total = sum(map(len, read.by_criterion.values()))
-    tables = [
-        result.table.select(pl.lit(criterion).alias("criterion"), pl.all()) if criterion else result.table
-        for criterion, result in measured.items()
-    ]
-    frame = pl.concat(tables, how="diagonal")
+    frame = with_criteria({criterion: result.table for criterion, result in measured.items()})
     print_notes(read.notes)
     if form is Format.table:
         Console().print(statistics_table(frame, f"{called(files)}: agreement over {total:,} {read.kind}"))

@@ -46,10 +46,9 @@ def annotators_needed(
 
     Example: steelyard annotators-needed labels.csv --gold gold.csv --expert 0.91
     """
-    import polars as pl
     from rich.console import Console
 
-    from steelyard.cli.output import plain_table, print_frame, print_notes
+    from steelyard.cli.output import plain_table, print_frame, print_notes, with_criteria
     from steelyard.cli.reading import called, judgments_by_criterion
     from steelyard.formats import read_gold
 
@@ -63,12 +62,7 @@ def annotators_needed(
         name: _curve(part, answers.get(name, answers.get("", {})), panels.get(name, expert), most, seed)
         for name, part in by_criterion.items()
     }
-    frame = pl.concat(
-        [
-            curve.table.select(*([pl.lit(name).alias("criterion")] if name else []), pl.all())
-            for name, curve in curves.items()
-        ]
-    )
+    frame = with_criteria({name: curve.table for name, curve in curves.items()})
     print_notes(notes)
     if form is not Format.table:
         print_frame(frame, form)
@@ -93,7 +87,7 @@ def _curve(
     from steelyard.observations import Ratings
     from steelyard.reliability import meta_annotator
 
-    if isinstance(expert, Ratings) is False and not isinstance(expert, float | None):
+    if not isinstance(expert, Ratings | float | None):
         raise DataError("the experts' file does not contain ratings.", "Give their accuracy instead: --expert 0.9.")
     values: dict[str, float] | dict[str, str] = gold
     if isinstance(observations, Ratings):
@@ -101,4 +95,4 @@ def _curve(
             values = {item: float(answer) for item, answer in gold.items()}
         except ValueError as error:
             raise DataError(f"a known value is not a number: {error}.", "Give numbers on the ratings' scale.") from None
-    return meta_annotator(observations, values, sizes=range(1, most + 1), expert=expert, seed=seed)  # type: ignore[arg-type]
+    return meta_annotator(observations, values, sizes=range(1, most + 1), expert=expert, seed=seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -62,6 +62,19 @@ def print_frame(frame: pl.DataFrame, form: Format) -> None:
     if form is Format.json:
         sys.stdout.write("\n")
     sys.stdout.flush()
+
+
+def with_criteria(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Put the tables of several criteria into one, with a column `criterion`; a single one has no name."""
+    import polars as pl
+
+    return pl.concat(
+        [
+            frame.select(pl.lit(criterion).alias("criterion"), pl.all()) if criterion else frame
+            for criterion, frame in frames.items()
+        ],
+        how="diagonal",
+    )
 
 
 def print_scores(frame: pl.DataFrame, title: str, form: Format, top: int | None = None, level: float = 0.95) -> None:

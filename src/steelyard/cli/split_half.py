@@ -78,7 +78,7 @@ def split_half(
     from rich.console import Console
 
     from steelyard import registry
-    from steelyard.cli.output import plain_table, print_frame, print_notes, statistics_table
+    from steelyard.cli.output import plain_table, print_frame, print_notes, statistics_table, with_criteria
     from steelyard.cli.reading import called, judgments_by_criterion
     from steelyard.reliability import split_half as measure
     from steelyard.reliability import split_half_by_budget, split_half_by_subset
@@ -114,7 +114,7 @@ def split_half(
             further.update(dict.fromkeys(result.notes))
             return result.table
 
-    frame = _concatenated({name: compute(part) for name, part in by_criterion.items()})
+    frame = with_criteria({name: compute(part) for name, part in by_criterion.items()})
     print_notes(notes)
     if form is Format.table:
         console, title = Console(highlight=False), f"{called(sources)}: split-half reliability"
@@ -178,16 +178,3 @@ def _wide(frame: pl.DataFrame) -> pl.DataFrame | None:
 def _missing(observations: Observations, tags: dict[str, list[str]]) -> str:
     count = len(observations.items) - len(tags)
     return f"{count:,} items have no subset" if count else ""
-
-
-def _concatenated(frames: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Put the tables of several criteria into one."""
-    import polars as pl
-
-    return pl.concat(
-        [
-            frame.select(pl.lit(criterion).alias("criterion"), pl.all()) if criterion else frame
-            for criterion, frame in frames.items()
-        ],
-        how="diagonal",
-    )
