@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import singledispatch
 from typing import Any, TypeAlias
 
@@ -37,7 +36,7 @@ def _(protocol: PerItemProtocol, items: Sequence[Item], prompt: Prompt) -> Any:
 
 
 def _ask_by_criterion(protocol: WholeTaskProtocol, items: Sequence[Item], prompt: Prompt) -> Any:
-    plain: Any = replace(protocol, criteria={})  # type: ignore[type-var]
+    plain = protocol.without_criteria()
     return {
         name: ask_for(plain, items, lambda text, name=name: prompt(f"{name}: {text}"))  # type: ignore[misc]
         for name in protocol.criterion_names()

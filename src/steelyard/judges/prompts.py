@@ -8,7 +8,7 @@ import json
 import re
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
@@ -125,7 +125,7 @@ def _(protocol: Choice, letters: Sequence[str]) -> str:
 
 
 def _forms_by_criterion(protocol: WholeTaskProtocol, letters: Sequence[str]) -> str:
-    plain: Any = replace(protocol, criteria={})  # type: ignore[type-var]
+    plain = protocol.without_criteria()
     names = ", ".join(json.dumps(name) for name in protocol.criterion_names())
     return (
         f"Answer an object with a separate answer for each of {names}. For each of them: {answer_form(plain, letters)}"
@@ -192,7 +192,7 @@ def answer_schema(protocol: Protocol, letters: Sequence[str]) -> dict[str, Any]:
     """Return the JSON schema of the answer, for endpoints with structured output."""
     names = list(letters)
     if isinstance(protocol, WholeTaskProtocol) and protocol.criteria:
-        plain: Any = replace(protocol, criteria={})  # type: ignore[type-var]
+        plain = protocol.without_criteria()
         return _object(dict.fromkeys(protocol.criterion_names(), answer_schema(plain, letters)))
     if isinstance(protocol, Pairwise):
         winner: dict[str, Any] = {"winner": {"enum": [*names, "tie"] if protocol.ties else names}}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field
 
@@ -32,6 +32,10 @@ class WholeTaskProtocol(Protocol):
     __slots__ = ()
 
     criteria: Mapping[str, AskedCriterion]
+
+    def without_criteria(self) -> Self:
+        """Return the protocol as it asks by one of its criteria."""
+        return replace(self, criteria={})  # type: ignore[type-var]  # each subclass is a dataclass
 
     @abstractmethod
     def validate_one(self, items: Sequence[str], answer: Any, *, lenient: bool = False) -> Answer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import singledispatch
 from typing import Any, TypeAlias
 
@@ -118,7 +117,7 @@ def _label(labels: tuple[str, ...], value: float) -> str:
 
 
 def _by_each_criterion(protocol: WholeTaskProtocol, perceived: Perceived, tie_margin: float) -> Any:
-    plain: Any = replace(protocol, criteria={})  # type: ignore[type-var]
+    plain = protocol.without_criteria()
     return {
         name: answer_for(plain, {item: by_criterion(value, name) for item, value in perceived.items()}, tie_margin)
         for name in protocol.criterion_names()

@@ -105,7 +105,7 @@ def _(protocol: Choice, batch: TaskBatch) -> dict[str, Observations] | None:
 
 
 def _by_each_criterion(protocol: WholeTaskProtocol, batch: TaskBatch) -> dict[str, Observations]:
-    plain: Any = replace(protocol, criteria={})  # type: ignore[type-var]
+    plain = protocol.without_criteria()
     by_criterion: dict[str, Observations] = {}
     for number, name in enumerate(protocol.criterion_names()):
         own = batch_observations(plain, replace(batch, percepts=batch.percepts[number : number + 1]))
