@@ -5,9 +5,9 @@
 # make check  security: bandit on our code, pip-audit on what we depend on
 # make dist   sdist and wheel in dist/; make wheel-check tries them in clean environments
 # Releases: make lowest, lock, install-locked, container-check, release-check
-# Slow checks, and the pictures of the docs: make bench, bench-load, bench-engines, crash, workers, crowds, stopping, calibrated, sbc, nuts,
+# Slow checks, and the pictures of the docs: make bench, bench-load, bench-maintenance, bench-engines, crash, workers, crowds, stopping, calibrated, sbc, nuts,
 # coverage-systems, kills, fuzz, pictures, notebooks
-.PHONY: demo test quick full lint types tests tools bench bench-load bench-engines crash workers crowds stopping calibrated sbc nuts coverage-systems reproductions kills fuzz check docs docs-serve notebooks pictures dist wheel-check lowest lock install-locked container-check release-check clean
+.PHONY: demo test quick full lint types tests tools bench bench-load bench-maintenance bench-engines crash workers crowds stopping calibrated sbc nuts coverage-systems reproductions kills fuzz check docs docs-serve notebooks pictures dist wheel-check lowest lock install-locked sbom container-check release-check clean
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -18,6 +18,11 @@ BIN    := $(VENV)/bin
 WORKERS ?= 4
 # Without compiled files, every process that a test starts would compile the sources again.
 unexport PYTHONDONTWRITEBYTECODE
+# Tests commit to databases tens of thousands of times. In memory, syncing them takes no time; processes that are killed
+# find what they had synced all the same.
+ifneq ($(wildcard /dev/shm/.),)
+export PYTEST_DEBUG_TEMPROOT ?= /dev/shm
+endif
 # Folder of recorded judgments; tests and reproductions that need it are skipped or refused without it.
 export STEELYARD_DATA ?= $(abspath ../shared/data)
 
@@ -65,6 +70,10 @@ bench-engines: $(VENV)/.dev
 # How many answers a second, how long each waits, and how both grow from a thousand to a million judgments.
 bench-load: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.load
+
+# How long annotators wait while the study is backed up, imported into, or an annotator is forgotten.
+bench-maintenance: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.maintenance
 
 # A server under fifty annotators, killed a hundred times, on both databases: nothing acknowledged is lost.
 crash: $(VENV)/.dev
@@ -161,15 +170,26 @@ lowest: | $(BIN)/uv
 		--ignore tests/analysis/test_one_computation.py \
 		-m 'not browser and not spark and not postgres and not server and not slow'
 
-# Exact versions with hashes, for development and CI; no address of an index is written to the file.
+# Exact versions with hashes, for development and CI, and for servers (deploy/Dockerfile builds with hatchling from it, too); no
+# address of an index is written to the files.
+COMPILE = $(UV) pip compile --generate-hashes --universal --python-version 3.11 --no-emit-index-url --no-header --quiet --upgrade
 lock: | $(BIN)/uv
-	$(UV) pip compile pyproject.toml --extra dev --generate-hashes --universal --python-version 3.11 --no-emit-index-url \
-		--no-header --quiet --upgrade --output-file requirements-dev.lock
+	echo hatchling | $(COMPILE) pyproject.toml - --extra postgres --extra oidc --output-file requirements-server.lock
+	$(COMPILE) pyproject.toml --extra dev --output-file requirements-dev.lock
 
 install-locked: | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(VENV)/.dev $(VENV)/.installed
+
+# A software bill of materials (CycloneDX 1.6) of what a server consists of, from the lock file.
+SBOM := .venv-sbom
+sbom: | $(BIN)/uv
+	$(UV) venv --quiet --clear $(SBOM)
+	$(UV) pip install --quiet --python $(SBOM) 'cyclonedx-bom>=7'
+	$(SBOM)/bin/cyclonedx-py requirements requirements-server.lock --pyproject pyproject.toml --sv 1.6 --output-reproducible \
+		--of JSON --output-file steelyard.cdx.json
+	@echo "steelyard.cdx.json"
 
 container-check:
 	$(PYTHON) -m venv .venv-hadolint

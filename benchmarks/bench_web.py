@@ -43,6 +43,8 @@ class Times:
     fetch: list[float] = field(default_factory=list)
     submit: list[float] = field(default_factory=list)
     refused: int = 0
+    is_over: bool = False
+    """Set to end the work early."""
 
 
 def make(folder: Path, protocol: str, design: str, size: int) -> None:
@@ -91,7 +93,7 @@ async def annotator(
         await everybody.wait()
         until = time.perf_counter() + seconds
         await asyncio.sleep(look * rng.random())
-        while time.perf_counter() < until:
+        while time.perf_counter() < until and not times.is_over:
             began = time.perf_counter()
             got = await http.post("/tasks", json={"count": 1})
             fetched = time.perf_counter()
@@ -111,9 +113,9 @@ async def annotator(
             times.refused += response.status_code != 200
 
 
-async def crowd(url: str, look: float, seconds: float) -> Times:
-    """Let all annotators work at once."""
-    times, everybody, name = Times(), asyncio.Barrier(PEOPLE), secrets.token_hex(4)
+async def crowd(url: str, look: float, seconds: float, times: Times | None = None) -> Times:
+    """Let all annotators work at once, until the time is over or `times.is_over` is set."""
+    times, everybody, name = times or Times(), asyncio.Barrier(PEOPLE), secrets.token_hex(4)
     await asyncio.gather(*(annotator(url, name, number, everybody, seconds, look, times) for number in range(PEOPLE)))
     return times
 

@@ -19,6 +19,7 @@ import polars as pl
 
 from steelyard.models.fit import Model
 from steelyard.models.labels.dawid_skene import DawidSkene
+from steelyard.models.labels.gold_calibrated import GoldCalibrated
 from steelyard.models.labels.mace import MACE
 from steelyard.models.labels.majority import Majority
 
@@ -29,6 +30,16 @@ MODELS: dict[str, Model] = {
     "dawid_skene": DawidSkene(interval="none"),
     "mace": MACE(interval="none"),
 }
+GOLD_MODELS: dict[str, Model] = {
+    "gold_calibrated": GoldCalibrated(),
+    "without temperature": GoldCalibrated(calibrate=False),
+    "as published": GoldCalibrated.as_published(),
+}
+GOLD_SIZES: tuple[tuple[dict[str, int], int], ...] = (
+    ({"items": 300, "labels": 5}, 20),
+    ({"items": 300, "labels": 5}, 60),
+    ({"items": 300}, 60),
+)
 COLUMNS = ("accuracy", "claimed", "ece", "log_loss", "brier")
 THINNED: dict[str, dict[str, int]] = {
     "20 items x 5 labels": {"items": 20, "labels": 5},
@@ -63,15 +74,20 @@ def thinned(rows: pl.DataFrame, rng: np.random.Generator, sizes: Mapping[str, in
     return rows.filter(place <= sizes["labels"]) if "labels" in sizes else rows
 
 
-def measure(model: Model, rows: pl.DataFrame) -> list[float]:
-    """Fit a model, and compare its probabilities with the gold of the items."""
+def measure(model: Model, rows: pl.DataFrame, n_gold: int = 0) -> list[float]:
+    """Fit a model, and compare its probabilities with the gold of the items; that of `n_gold` items is given to it.
+
+    Those items do not count.
+    """
     from steelyard.formats import read_judgments
 
     labels = read_judgments(rows.select("annotator", "item", "label"), kind="labels").observations
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        scores = model.fitted(labels).scores
-    gold = rows.filter(pl.col("gold").is_not_null()).unique("item").select("item", "gold")
+        gold = rows.filter(pl.col("gold").is_not_null()).unique("item").select("item", "gold").sort("item")
+        gold_part = gold.sample(min(n_gold, gold.height // 2), seed=0)
+        scores = (model.fitted(labels, dict(gold_part.iter_rows())) if n_gold else model.fitted(labels)).scores
+    gold = gold.join(gold_part, on="item", how="anti")
     scores = scores.join(gold, on="item", how="inner").filter(pl.col("probability").is_not_null())
     classes = [name for name in scores.columns if name.startswith("p(")]
     probability = scores.select(classes).to_numpy()
@@ -91,11 +107,11 @@ def measure(model: Model, rows: pl.DataFrame) -> list[float]:
     ]
 
 
-def table(title: str, samples: list[pl.DataFrame], run: Callable[..., object]) -> None:
+def table(title: str, samples: list[pl.DataFrame], run: Callable[..., object], n_gold: int = 0) -> None:
     """Print the mean of each column over the samples, one line for each model."""
     print(f"{title} ({len(samples)} data sets)")
-    for name, model in MODELS.items():
-        results = np.array(list(run(partial(measure, model), samples)))  # type: ignore[call-overload]
+    for name, model in (GOLD_MODELS if n_gold else MODELS).items():
+        results = np.array(list(run(partial(measure, model, n_gold=n_gold), samples)))  # type: ignore[call-overload]
         print(f"  {name:22}", "  ".join(f"{c} {v:.3f}" for c, v in zip(COLUMNS, results.mean(axis=0), strict=True)))
 
 
@@ -112,6 +128,10 @@ def main() -> None:
         for title, sizes in THINNED.items():
             samples = [thinned(rows, rng, sizes) for rows in sets.values() for _ in range(draws)]
             table(title, [rows for rows in samples if rows["label"].n_unique() > 1], pool.map)
+        for sizes, n_gold in GOLD_SIZES:
+            samples = [thinned(rows, rng, sizes) for rows in sets.values() for _ in range(draws)]
+            title = f"{sizes['items']} items x {sizes.get('labels', 'all')} labels, {n_gold} with gold"
+            table(title, [rows for rows in samples if rows["label"].n_unique() > 1], pool.map, n_gold)
 
 
 if __name__ == "__main__":

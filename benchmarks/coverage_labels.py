@@ -224,6 +224,7 @@ LABEL_SHAPES: tuple[dict[str, int], ...] = (
 )
 
 
+GOLD_MODELS = {"gold_calibrated": GoldCalibrated(), "as published": GoldCalibrated.as_published()}
 POPULATIONS = {
     "alike, 60": Population(60, 12, 4, (0.5, 0.5), (40, 10)),
     "varied, 60": Population(60, 12, 4, (0.5, 0.5), (4, 2)),
@@ -235,6 +236,25 @@ POPULATIONS = {
 }
 
 
+GOLD_POPULATIONS = {
+    "100 items x 4, alike, 20 gold": (Population(100, 12, 4, (0.5, 0.5), (40, 10)), 20),
+    "85 : 15, 100 items x 5, 30 gold": (Population(100, 20, 5, (0.85, 0.15), (6, 2)), 30),
+    "85 : 15, 100 items x 5, 10 gold": (Population(100, 20, 5, (0.85, 0.15), (6, 2)), 10),
+    "85 : 15, 300 items x 5, 60 gold": (Population(300, 20, 5, (0.85, 0.15), (6, 2)), 60),
+    "95 : 5, 300 items x 5, 60 gold": (Population(300, 20, 5, (0.95, 0.05), (6, 2)), 60),
+    "5 : 3 : 2, 150 items x 4, 30 gold": (Population(150, 15, 4, (0.5, 0.3, 0.2), (5, 2)), 30),
+    "3 equal, 500 items x 3 of 60, 50 gold": (Population(500, 60, 3, (1 / 3, 1 / 3, 1 / 3), (6, 2)), 50),
+}
+
+
+def one_gold_population(model: GoldCalibrated, population: Population, n_gold: int, seed: int) -> SIMULATED:
+    """Simulate one population with some gold, fit and measure."""
+    world = population.drawn(seed)
+    gold: dict[str, str | float] = {f"i{k}": f"c{world.true[k]}" for k in range(n_gold)}
+    fit = model.fit(world.labels, gold=gold)
+    return measure_labels(fit, world, world.posterior, n_gold / len(world.true))
+
+
 def main() -> None:
     """Print one line for each model and shape of data."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
@@ -244,15 +264,23 @@ def main() -> None:
         report(f"gaussian_calibration {settings}", partial(one_rating_set, ratings_shape), count)
     for name, population in POPULATIONS.items():
         report(f"dawid_skene {name}", partial(one_population, population), count)
+    for name, (population, n_gold) in GOLD_POPULATIONS.items():
+        for model_name, gold_model in GOLD_MODELS.items():
+            report(f"{model_name} {name}", partial(one_gold_population, gold_model, population, n_gold), count)
     for shape in LABEL_SHAPES:
         settings = " ".join(f"{key}={value}" for key, value in shape.items())
-        for model_name, model, kind, gold in (
+        cases: list[tuple[str, DawidSkene | MACE | GoldCalibrated | Majority, str, float]] = [
             ("majority", Majority(), "confusion", 0.0),
             ("dawid_skene", DawidSkene(), "confusion", 0.0),
             ("dawid_skene bootstrap", DawidSkene(interval="bootstrap"), "confusion", 0.0),
             ("mace", MACE(max_iterations=5000), "mace", 0.0),
-            ("gold_calibrated 30% gold", GoldCalibrated(), "confusion", 0.3),
-        ):
+            *(
+                (f"{name} {share:.0%} gold", each, "confusion", share)
+                for share in (0.3, 0.1)
+                for name, each in GOLD_MODELS.items()
+            ),
+        ]
+        for model_name, model, kind, gold in cases:
             report(f"{model_name} {settings}", partial(one_label_set, model, shape, kind, gold), count)
 
 

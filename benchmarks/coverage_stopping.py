@@ -1,4 +1,7 @@
-"""How often a study stops too soon, with and without adaptive sampling, over simulated studies.
+"""How often and when a study stops, with and without adaptive sampling, over simulated studies.
+
+The rule of `steelyard.quality.stopping` and the earlier one, which corrected each analysis by Bonferroni, see the same
+judgments.
 
 python -m benchmarks.coverage_stopping [STUDIES]
 """
@@ -6,16 +9,19 @@ python -m benchmarks.coverage_stopping [STUDIES]
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from steelyard.models.comparisons.match_quality import match_quality
 from steelyard.models.ratings.easl import BetaState
 from steelyard.models.ratings.mean import Mean
 from steelyard.observations import UNKNOWN, FloatArray, Index, Ratings
-from steelyard.quality.stopping import InterimAnalysis, StopRule, run_interim_analysis
+from steelyard.quality.stopping import StopRule, run_interim_analysis
 from steelyard.reliability import split_half
 
 N_ITEMS, PER_LOOK, INTERIM_ANALYSES, NOISE, PEOPLE = 40, 120, 10, 0.2, 30
@@ -83,34 +89,73 @@ def joined(first: Ratings | None, second: Ratings) -> Ratings:
     )
 
 
-def until_stopped(rule: StopRule, crowd: Crowd, adaptive: bool) -> tuple[InterimAnalysis, Ratings] | None:
-    """Collect judgments until an interim analysis stops the study."""
+Analysis = Callable[[StopRule, Ratings], bool]
+
+
+def stops(rule: StopRule, ratings: Ratings) -> bool:
+    """Run an interim analysis."""
+    return run_interim_analysis(rule, 1, ratings, Mean()).reached
+
+
+def stops_by_bonferroni(rule: StopRule, ratings: Ratings) -> bool:
+    """Decide as the earlier rule did: each analysis at the level α/K, reliability as of a sample of items."""
+    level = rule.alpha / rule.interim_analyses
+    if rule.measure == "split_half":
+        bound = split_half(ratings, level=1 - 2 * level)["split_half_spearman"].lower
+        return bound is not None and bound >= rule.target
+    if rule.measure == "interval_width":
+        scores = Mean(level=1 - level).fit(ratings).scores
+        widths = (scores["upper"] - scores["lower"]).to_numpy()
+        return bool(np.isfinite(widths).all() and widths.mean() <= rule.target)
+    scores = Mean().fit(ratings).scores.sort("score", descending=True)
+    k = round(rule.target)
+    score, sd = (scores[name].to_numpy().astype(float) for name in ("score", "sd"))
+    if not np.isfinite(sd).all():
+        return False
+    z = (score[:k, None] - score[None, k:]) / np.sqrt(sd[:k, None] ** 2 + sd[None, k:] ** 2)
+    degrees = np.maximum(scores["judgments"].to_numpy() - 1, 1)
+    return float(stats.t.sf(z, np.minimum(degrees[:k, None], degrees[None, k:])).sum()) <= level
+
+
+RULES: dict[str, Analysis] = {"Bonferroni": stops_by_bonferroni, "Pocock": stops}
+
+
+def until_stopped(rule: StopRule, crowd: Crowd, adaptive: bool, rules: dict[str, Analysis]) -> dict[str, Ratings]:
+    """Collect judgments until every rule has stopped the study; return the judgments of each at that point."""
     ratings: Ratings | None = None
-    for number in range(1, rule.interim_analyses + 1):
+    stopped: dict[str, Ratings] = {}
+    for _ in range(rule.interim_analyses):
         ratings = joined(ratings, crowd.rate(more(ratings, adaptive, crowd.rng)))
-        analysis = run_interim_analysis(rule, number, ratings, Mean())
-        if analysis.reached:
-            return analysis, ratings
-    return None
+        for name, analysis in rules.items():
+            if name not in stopped and analysis(rule, ratings):
+                stopped[name] = ratings
+        if len(stopped) == len(rules):
+            break
+    return stopped
 
 
 def wrong(rule: StopRule, ratings: Ratings, crowd: Crowd) -> bool:
-    """Say whether stopping here was a mistake."""
-    if rule.measure == "split_half":
-        again = [crowd.rate(ratings.item.astype(np.int64)) for _ in range(8)]
-        values = [
-            split_half(sample, trials=10, seed=n)["split_half_spearman"].value or 0.0 for n, sample in enumerate(again)
-        ]
-        return float(np.mean(values)) < rule.target
-    truth = crowd.expected()
+    """Say whether stopping here was a mistake: other judgments of this size would miss the target on average."""
     if rule.measure == "top_k":
         k = round(rule.target)
         item_means = np.bincount(ratings.item, ratings.value, minlength=N_ITEMS) / np.bincount(ratings.item)
-        return set(np.argsort(-item_means)[:k]) != set(np.argsort(-truth)[:k])
-    scores = Mean(level=1 - rule.alpha_per_analysis).fit(ratings).scores
-    value = dict(zip(ratings.items.ids, truth, strict=True))
-    inside = [lower <= value[item] <= upper for item, lower, upper in scores.select("item", "lower", "upper").rows()]
-    return float(np.mean(inside)) < 0.95
+        return set(np.argsort(-item_means)[:k]) != set(np.argsort(-crowd.expected())[:k])
+    samples = [crowd.rate(ratings.item.astype(np.int64)) for _ in range(8)]
+    if rule.measure == "split_half":
+        reliabilities = [
+            split_half(sample, trials=10, seed=n)["split_half_spearman"].value or 0.0
+            for n, sample in enumerate(samples)
+        ]
+        return float(np.mean(reliabilities)) < rule.target
+    tables = [Mean().fit(sample).scores for sample in samples]
+    return float(np.mean([(table["upper"] - table["lower"]).mean() for table in tables])) > rule.target
+
+
+def covered(ratings: Ratings, crowd: Crowd) -> float:
+    """Return the fraction of the 95 % intervals that contain the item's expected rating."""
+    value = dict(zip(ratings.items.ids, crowd.expected(), strict=True))
+    rows = Mean().fit(ratings).scores.select("item", "lower", "upper").rows()
+    return float(np.mean([lower <= value[item] <= upper for item, lower, upper in rows]))
 
 
 def values(kind: str, rng: np.random.Generator) -> FloatArray:
@@ -134,26 +179,41 @@ SCENES = [
 ]
 
 
-def main(studies: int = 200) -> None:
-    """Print the share of studies that stopped, when, and how many should not have."""
+def main(studies: int = 200, measure: str = "") -> None:
+    """Print the share of studies that stopped, after how many judgments, and how many should not have.
+
+    A study that does not stop counts with all its judgments.
+    """
     print(f"{studies} simulated studies a row; false stops should be 5 % at most")
-    print(f"{'measure':16}{'target':>8}{'items':>8}{'sampling':>10}{'stopped':>10}{'analysis':>9}{'false':>8}")
-    for measure, target, kind in SCENES:
-        for adaptive in (False, True):
-            numbers, false = [], 0
-            rule = StopRule(measure, target, interim_analyses=INTERIM_ANALYSES)  # type: ignore[arg-type]
+    print(
+        f"{'measure':16}{'target':>8}{'items':>8}{'sampling':>10}{'rule':>12}{'stopped':>9}{'judgments':>11}{'false':>8}"
+        f"{'coverage':>10}"
+    )
+    for name, target, kind in SCENES:
+        for adaptive in (False, True) if measure in ("", name) else ():
+            rule = StopRule(name, target, interim_analyses=INTERIM_ANALYSES)  # type: ignore[arg-type]
+            judgments: dict[str, list[int]] = {key: [] for key in RULES}
+            false, n_stopped = Counter[str](), Counter[str]()
+            coverage: dict[str, list[float]] = {key: [] for key in RULES}
             for seed in range(studies):
                 rng = np.random.default_rng([seed, adaptive])
                 crowd = Crowd(values(kind, rng), rng)
-                stopped = until_stopped(rule, crowd, adaptive)
-                if stopped is not None:
-                    numbers.append(stopped[0].number)
-                    false += wrong(rule, stopped[1], crowd)
-            at = f"{np.mean(numbers):.1f}" if numbers else "–"
+                stopped = until_stopped(rule, crowd, adaptive, RULES)
+                for key in RULES:
+                    judgments[key].append(len(stopped[key]) if key in stopped else PER_LOOK * INTERIM_ANALYSES)
+                    if key in stopped:
+                        n_stopped[key] += 1
+                        false[key] += wrong(rule, stopped[key], crowd)
+                        coverage[key].append(covered(stopped[key], crowd))
             how = "adaptive" if adaptive else "even"
-            share = len(numbers) / studies
-            print(f"{measure:16}{target:>8g}{kind:>8}{how:>10}{share:>10.0%}{at:>9}{false / studies:>8.1%}", flush=True)
+            for key in RULES:
+                inside = f"{np.mean(coverage[key]):.3f}" if coverage[key] else "–"
+                print(
+                    f"{name:16}{target:>8g}{kind:>8}{how:>10}{key:>12}{n_stopped[key] / studies:>9.0%}"
+                    f"{np.mean(judgments[key]):>11.0f}{false[key] / studies:>8.1%}{inside:>10}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))
+    main(*(int(argument) if argument.isdecimal() else argument for argument in sys.argv[1:]))  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bench_web import ITEMS, PEOPLE, bare_commits, crowd
+from benchmarks.served_study import TOKEN
 from steelyard import Study
 from steelyard.storage import Store, StoredTask
 from steelyard.study import events as ev
@@ -91,7 +92,7 @@ def p95(values: list[float]) -> float:
 
 def measure(folder: Path, database: str, size: int, lasting: float) -> None:
     """Serve the study at one size and print its row."""
-    server = ServeProcess([folder], token="bench", database=database)
+    server = ServeProcess([folder], token=TOKEN, database=database)
     began = time.perf_counter()
     server.start()
     up, computed = time.perf_counter() - began, processor_seconds(server.pid)

@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
 import polars as pl
 
-from steelyard.errors import DataError, Problem
+from steelyard.errors import ConfigError, DataError, Problem
 
 if TYPE_CHECKING:
     from steelyard.report.charts import Chart
@@ -51,6 +51,23 @@ class Claim:
         return None if self.published is None else self.ours - self.published
 
 
+Status: TypeAlias = Literal["reproduced", "approximated", "impossible"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A table or figure of the paper, how far it can be reproduced, and why not fully."""
+
+    what: str
+    """As the paper calls it: "Table 1" or "Figure 2"."""
+    status: Status
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.status == "reproduced") == bool(self.why):
+            raise ConfigError(f"{self.what} is {self.status}.", "Give a reason unless it is reproduced.")
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """Result of an experiment: claims, the table behind them, the figure, and notes for the reader.
@@ -78,6 +95,8 @@ class Experiment(ABC):
     """How the paper is cited: "Snow et al., 2008"."""
     title: ClassVar[str]
     """The table or figure, and what it shows: "Figures 3–5: accuracy of a majority by its size"."""
+    shows: ClassVar[tuple[Shown, ...]] = ()
+    """Tables and figures of the paper that it is about."""
     data: ClassVar[tuple[str, ...]] = ()
     """Files it reads, as paths within the data folder."""
 

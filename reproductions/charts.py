@@ -54,6 +54,7 @@ def curves(
     y_format: str = ".2f",
     whole_numbers: bool = True,
     facet: str | None = None,
+    points: bool = True,
 ) -> Chart:
     """Draw a line for each value of `by`; bands where there are `lower` and `upper`; `published` as hollow marks."""
     names = table[by].unique(maintain_order=True).to_list()
@@ -71,7 +72,8 @@ def curves(
             )
         )
     up = alt.Y(f"{y}:Q", title=up_title, scale=scale, axis=alt.Axis(format=y_format, tickCount=6))
-    layers.append(base.mark_line(strokeWidth=2.2, point=alt.OverlayMarkDef(size=28)).encode(y=up, color=tint))
+    mark = alt.OverlayMarkDef(size=28) if points else False
+    layers.append(base.mark_line(strokeWidth=2.2, point=mark).encode(y=up, color=tint))
     if "published" in table.columns and table["published"].is_not_null().any():
         layers.append(
             base.transform_filter("isValid(datum.published)")

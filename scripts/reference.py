@@ -45,9 +45,9 @@ def study_toml() -> str:
         "",
         "<!-- Made by scripts/reference.py from the code. -->",
         "",
-        "All settings of a study. `title`, `question`, `items` and `[protocol]` are required; other keys are refused.",
-        "`steelyard new` writes a commented file, the browser's *New study* shows it as a tab, and `steelyard check`",
-        "reports every mistake with its line.",
+        "This page lists all settings of a study. `title`, `question`, `items` and `[protocol]` are required. Keys",
+        "that are not listed here are errors. `steelyard new` writes a file with comments, *New study* in the browser",
+        "shows the file in a tab, and `steelyard check` reports every mistake with its line.",
         "",
         "```toml",
         'title    = "Positive words"',
@@ -91,7 +91,7 @@ def study_toml() -> str:
         "## `[judges]`",
         *_model_table(Judges),
         "## `[[stage]]`",
-        "Stages run one after the other; when every stage has a `share`, they are mixed.",
+        "Stages run one after the other. If every stage has a `share`, their tasks are mixed instead.",
         "",
         *_model_table(StageTable),
     ]
@@ -126,8 +126,10 @@ def _description(cls: type[Any], name: str) -> str:
     return str(schema["properties"][name].get("description", ""))
 
 
-def _table(rows: list[tuple[str, str, str]]) -> list[str]:
-    return ["| key | default | meaning |", "|---|---|---|", *(f"| `{a}` | {b} | {c} |" for a, b, c in rows), ""]
+def _table(rows: list[tuple[str, str, str]], heading: str = "key") -> list[str]:
+    if not rows:
+        return []
+    return [f"| {heading} | default | meaning |", "|---|---|---|", *(f"| `{a}` | {b} | {c} |" for a, b, c in rows), ""]
 
 
 def _shown(value: object) -> str:
@@ -175,8 +177,8 @@ def commands() -> str:
     group: Any = get_command(app)
     lines = ["# Commands", "", "<!-- Made by scripts/reference.py from the code. -->", ""]
     lines += [
-        "`steelyard COMMAND --help` prints what this page lists.",
-        "Exit codes: 0 success, 1 error in data or configuration, 2 wrong usage.",
+        "This page lists all commands with their arguments and options; `steelyard COMMAND --help` prints the same.",
+        "The exit code is 0 for success, 1 for an error in data or configuration, and 2 for wrong usage.",
         "",
         *_overview(group),
     ]
@@ -199,7 +201,7 @@ def commands() -> str:
                     "required" if parameter.required else _shown(getattr(parameter.default, "value", parameter.default))
                 )
                 rows.append((names, default, parameter.help or ""))
-        lines += _table(rows)
+        lines += _table(rows, "argument or option")
     return "\n".join(lines).rstrip() + "\n"
 
 

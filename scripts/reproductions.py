@@ -9,9 +9,11 @@ import argparse
 import os
 import re
 import time
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
+from reproductions import index
 from reproductions.catalogue import experiments
 from reproductions.formatting import (
     agrees,
@@ -39,9 +41,17 @@ repository, `python -m reproductions` lists the experiments, and `python -m repr
 runs one and writes its figure and table. All experiments are seeded. The recorded judgments are research data and not
 part of the project; the tests run small versions of all experiments.
 
-How to read the tables: **ours** with its 95 % interval; **published** as printed in the paper; **difference** is ours
-minus published, `=` where ours rounds to the printed number, and *within* where our interval contains the published
-number. A number in brackets refers to the reason for a difference, given below the table.
+The columns of the tables are: **ours**, our value with its 95 % interval; **published**, the value printed in the
+paper; and **difference**, ours minus published. In the column difference, `=` means that our value rounds to the
+printed number, and *within* means that our interval contains it. A number in brackets refers to the reason for a
+difference, given below the table.
+"""
+
+
+INDEX_INTRODUCTION = """\
+Every table and figure of the four papers that Steelyard grows out of. *Reproduced*: the same computation on the paper's
+own data, or the same functions. *Approximated*: other data or simulated annotators, because those of the paper are not
+available. *Impossible*: pictures that contain nothing to compute.
 """
 
 
@@ -58,7 +68,7 @@ def page(results: Sequence[Reproduction]) -> str:
 
 def updated(text: str, results: Sequence[Reproduction]) -> str:
     """Return the page with the sections of some experiments replaced, or added at the end of their paper's chapter."""
-    chapters = re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]
+    chapters = _chapters(text)
     for one in results:
         section = "\n".join(_section(one)).rstrip("\n") + "\n"
         marker, title = f"`python -m reproductions {one.experiment.name}`", f"## {one.experiment.paper}\n"
@@ -74,10 +84,42 @@ def updated(text: str, results: Sequence[Reproduction]) -> str:
     return _with_summary("".join(chapters).rstrip() + "\n")
 
 
+def _chapters(text: str) -> list[str]:
+    """Split the page at its chapters, without the introduction and the index."""
+    parts = re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]
+    own = ("## Tables and figures of the four papers\n", "## Numbers\n")
+    return [part for part in parts if not part.startswith(own)]
+
+
+def index_table() -> str:
+    """Return the table of all tables and figures of the four papers, with links to their sections."""
+    lines = ["| paper | | status | where, and why not fully |", "|---|---|---|---|"]
+    for row in index.rows():
+        links = ", ".join(f"[{name}](#{_anchor(experiments()[name].title)})" for name in row.experiments)
+        text = "; ".join(row.reasons)
+        for page in re.findall(r"\b(?:guides|concepts)/[a-z-]+\.md", text):
+            text = text.replace(page, f"[{page}]({page})")
+        detail = ": ".join(part for part in (links, text) if part)
+        lines.append(f"| {row.paper} | {row.what} | {row.status} | {detail} |")
+    return "\n".join(lines) + "\n"
+
+
+def _anchor(title: str) -> str:
+    """Return the anchor of a heading, as the site makes it."""
+    plain = re.sub(r"[^\w\s-]", "", unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower())
+    return re.sub(r"[-\s]+", "-", plain.strip())
+
+
 def _with_summary(chapters: str) -> str:
-    """Put the introduction, and a table that counts the rows of all tables, before the chapters."""
+    """Put the introduction, the index, and a table that counts the rows of all tables, before the chapters."""
     lines = [
         INTRODUCTION,
+        "## Tables and figures of the four papers",
+        "",
+        INDEX_INTRODUCTION,
+        index_table(),
+        "## Numbers",
+        "",
         "| paper | experiments | published numbers | as printed | else within our interval |",
         "|---|---:|---:|---:|---:|",
     ]

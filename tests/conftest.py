@@ -16,6 +16,10 @@ from tests.postgres import PostgresServer, find_postgres
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("STEELYARD_DATA", ROOT.parent / "shared" / "data"))
 
+# Tests speak to servers on this machine only. Reading all certificate authorities would take each of thousands of HTTP
+# clients 27 ms; there are none in this folder.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = str(ROOT / "tests")
 
 MARKERS_BY_FIXTURE = {
     "postgres_server": "postgres",

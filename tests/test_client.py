@@ -133,7 +133,7 @@ def test_what_cannot_work_is_said_plainly(make_study, serve_study):  # noqa: F81
     server = serve_study(make_study())
     with pytest.raises(ConfigError, match="is not a web address"):
         Client("words")
-    with pytest.raises(ConfigError, match="does not say which study"):
+    with pytest.raises(ConfigError, match="does not name a study"):
         Client(server.url)
     with Client(server.page) as client, pytest.raises(ConfigError, match="no annotator is named"):
         client.ask()

@@ -4,6 +4,7 @@ from reproductions.base import Experiment
 from reproductions.best_worst.against_rating_scale import AgainstRatingScale
 from reproductions.best_worst.counting import CountedScores
 from reproductions.best_worst.real_comments import RealComments
+from reproductions.best_worst.repeats import Repeats
 from reproductions.best_worst.score_differences import ScoreDifferences
 from reproductions.best_worst.side_by_side import SideBySide
 from reproductions.best_worst.split_half_by_budget import SplitHalfByBudget
@@ -13,11 +14,13 @@ EXPERIMENTS: tuple[type[Experiment], ...] = (
     SplitHalfByBudget,
     AgainstRatingScale,
     ScoreDifferences,
+    Repeats,
     RealComments,
     SideBySide,
 )
 
 __all__ = [
+    "Repeats",
     "EXPERIMENTS",
     "AgainstRatingScale",
     "CountedScores",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.best_worst.rated_and_chosen import LIKE_THE_PAPER, PAPER, Terms
 from reproductions.charts import curves
 from steelyard.models.choices.counting import Counting
@@ -27,7 +27,7 @@ _SPEARMAN = "split_half_spearman"
 _COUNTED = 1.5
 """The tuples (in N) with which the paper counts 3N judgments: two for each (§1)."""
 
-_WITHOUT: dict[str, dict[str, float]] = {
+_WITHOUT: dict[str, dict[str, Any]] = {
     "all annotators use the scale in the same way": {"bias": 0.0, "stretch": 0.0},
     "all annotators use the scale in the same way and never lapse": {"bias": 0.0, "stretch": 0.0, "lapse": 0.0},
 }
@@ -54,6 +54,13 @@ class AgainstRatingScale(Experiment):
     name: ClassVar[str] = "best_worst.against_rating_scale"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Figure 2: split-half reliability of best–worst scaling and a rating scale, by judgments"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown(
+            "Figure 2",
+            "approximated",
+            "the paper's judgments are not available: simulated annotators who are as inconsistent as published",
+        ),
+    )
 
     terms: int = 3207
     judgments: int = 20

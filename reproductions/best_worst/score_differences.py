@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.best_worst.rated_and_chosen import PAPER, Terms
 from reproductions.charts import bars
 from steelyard.models.choices.counting import Counting
@@ -37,6 +37,9 @@ class ScoreDifferences(Experiment):
     name: ClassVar[str] = "best_worst.score_differences"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Table 1: differences between the scores of best–worst scaling and a rating scale"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown("Table 1", "approximated", "the paper's judgments are not available: simulated annotators"),
+    )
 
     terms: int = _PUBLISHED_TERMS
     seed: int = 1

@@ -53,11 +53,13 @@ class SideBySide(Experiment):
             notes=(
                 "SQuALITY: 300 summaries of 100 questions, three on a page, each page judged by three reviewers on "
                 "sliders from 0 to 100. One judgment of each summary is in each half.",
-                "Ranks are within the page, from the same sliders; equal values share their mean rank. Values also say "
-                "how far apart summaries are, and compare summaries of different pages; a rank cannot.",
-                "Within questions: each summary's value less the mean of its page, so that reviewers' levels and the "
-                "difficulty of questions do not count.",
-                "No reviewer judged the same summaries one at a time, so the effect of the page itself cannot be seen.",
+                "Ranks are computed within each page from the same sliders; equal values share their mean rank. Unlike "
+                "ranks, slider values also measure the distance between summaries, and compare summaries of different "
+                "pages.",
+                "Values within questions are the slider values minus the mean of their page, which removes the biases "
+                "of reviewers and the difficulty of questions.",
+                "No reviewer judged the same summaries one at a time, so the effect of showing summaries together "
+                "cannot be measured.",
             ),
         )
 

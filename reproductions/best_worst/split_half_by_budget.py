@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.best_worst.rated_and_chosen import PAPER
 from reproductions.best_worst.semeval import ANSWERS, answers_by_relation
 from reproductions.charts import curves
@@ -29,7 +30,15 @@ class SplitHalfByBudget(Experiment):
 
     name: ClassVar[str] = "best_worst.split_half_by_budget"
     paper: ClassVar[str] = PAPER
-    title: ClassVar[str] = "Shape of Figure 2, on the answers of SemEval-2012 task 2"
+    title: ClassVar[str] = "Shape of Figure 2 and Table 3, on the answers of SemEval-2012 task 2"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown("Figure 2", "approximated", "other items: only best–worst answers"),
+        Shown(
+            "Table 3",
+            "approximated",
+            "other items: classes of relations instead of types of phrases, only best–worst answers",
+        ),
+    )
     data: ClassVar[tuple[str, ...]] = (ANSWERS,)
 
     relations: int | None = None
@@ -68,7 +77,7 @@ class SplitHalfByBudget(Experiment):
         table = table.with_columns(
             (pl.col("value") - pl.col("reach")).alias("lower"), (pl.col("value") + pl.col("reach")).alias("upper")
         ).drop("reach")
-        return Outcome(_claims(table, single), table, lambda: _chart(table), _NOTES)
+        return Outcome((*_claims(table, single), *_by_class(single)), table, lambda: _chart(table), _NOTES)
 
 
 _NOTES = (
@@ -132,6 +141,35 @@ def _claims(table: pl.DataFrame, single: pl.DataFrame) -> tuple[Claim, ...]:
             why="§5 says that reliability is very similar as long as the number of judgments is the same",
         ),
     )
+
+
+CLASSES = (
+    "class inclusion",
+    "part–whole",
+    "similar",
+    "contrast",
+    "attribute",
+    "non-attribute",
+    "case relation",
+    "cause–purpose",
+    "space–time",
+    "reference",
+)
+"""Names of the ten classes of relations, which begin the names of the relations (Jurgens et al., 2012)."""
+
+
+def _by_class(single: pl.DataFrame) -> Iterator[Claim]:
+    """Return the reliability of all answers by class of relations, as Table 3 does by type of phrase."""
+    whole = single.filter((pl.col("tuples") == _ALL) & (pl.col("per_half") == 0)).with_columns(
+        pl.col("relation").str.extract(r"^(\d+)").cast(pl.Int64).alias("class")
+    )
+    for number, rows in whole.group_by("class", maintain_order=True):
+        values = rows["spearman"].drop_nulls().to_numpy()
+        code = cast("int", number[0])
+        reach = 1.96 * float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
+        mean = float(values.mean())
+        ends = (None, None) if reach is None else (mean - reach, mean + reach)
+        yield Claim(f"{CLASSES[code - 1]} ({len(values)} relations): split-half ρ", mean, *ends)
 
 
 def _gap(single: pl.DataFrame) -> tuple[float, float, float]:

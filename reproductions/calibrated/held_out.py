@@ -73,8 +73,8 @@ class HeldOut(Experiment):
             (
                 "Intervals are limited to the scale: if an interval reaches an end, ratings at that end are inside "
                 "it. With many ratings at the ends of the scale, more than 95 % are therefore expected to be inside.",
-                "randomized: the proportion in which a rating at an end counts by the fraction of its probability "
-                "that is inside the interval. It should be 95 %.",
+                "In the randomized proportion, a rating at an end counts by the fraction of its probability that is "
+                "inside the interval. This proportion should be 95 %.",
             ),
         )
 

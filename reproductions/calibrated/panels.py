@@ -81,9 +81,11 @@ class Panels(Experiment):
             table,
             None,
             (
-                "crossed: two to eight annotators who rated the same items; sparse: two to eight ratings of each item, "
-                "drawn at random. At most 120 items. The reference is the debiased mean of all other annotators.",
-                "WMT 2021: ratings of segments; NLI: sliders; the other sets have scales of steps or sliders.",
+                "In crossed panels, two to eight annotators rated the same items. In sparse panels, each item has two "
+                "to eight ratings, drawn at random. Panels have at most 120 items. The reference is the debiased mean "
+                "of all other annotators.",
+                "The ratings of WMT 2021 are of segments, and those of NLI are sliders; the other data sets have "
+                "rating scales or sliders.",
             ),
         )
 

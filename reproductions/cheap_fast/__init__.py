@@ -1,6 +1,7 @@
 """Snow, O'Connor, Jurafsky and Ng (2008): Cheap and Fast, But is it Good?"""
 
 from reproductions.base import Experiment
+from reproductions.cheap_fast.affect_agreement import AffectAgreement
 from reproductions.cheap_fast.affect_by_annotators import AffectByAnnotators
 from reproductions.cheap_fast.affect_classifier import AffectClassifier
 from reproductions.cheap_fast.costs import Costs
@@ -12,6 +13,7 @@ from reproductions.cheap_fast.word_similarity import WordSimilarity
 from reproductions.cheap_fast.worker_accuracy import WorkerAccuracy
 
 EXPERIMENTS: tuple[type[Experiment], ...] = (
+    AffectAgreement,
     AffectByAnnotators,
     WordSimilarity,
     MajorityByAnnotators,

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.charts import curves
 from reproductions.cheap_fast.majority_by_annotators import NAMES
 from reproductions.cheap_fast.recordings import PAPER, few_of_each, read_labels
@@ -36,6 +36,7 @@ class GoldCalibration(Experiment):
     name: ClassVar[str] = "cheap_fast.gold_calibration"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Figure 7: gold-calibrated labels against plain votes"
+    shows: ClassVar[tuple[Shown, ...]] = (Shown("Figure 7", "reproduced"),)
     data: ClassVar[tuple[str, ...]] = tuple(f"snow2008/{name}.csv.gz" for name in GAINS)
 
     sizes: tuple[int, ...] = tuple(range(1, 11))
@@ -91,7 +92,7 @@ class GoldCalibration(Experiment):
                 sample = few_of_each(labels, size, np.random.default_rng([self.seed, size, number]))
                 # As in the paper, all gold is trusted.
                 models[WEIGHTED] = WeightedVote(disputed=1.0, seed=number)
-                models[CALIBRATED] = GoldCalibrated(disputed=1.0, seed=number)
+                models[CALIBRATED] = GoldCalibrated.as_published(seed=number)
                 for name, model in models.items():
                     total[name] += right_by_item(model.fitted(sample, gold), gold, labels.items.ids)
             yield size, {name: right / self.samples for name, right in total.items()}

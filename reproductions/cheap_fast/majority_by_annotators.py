@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.charts import curves
 from reproductions.cheap_fast.recordings import PAPER, read_labels
 from steelyard.reliability import meta_annotator
@@ -25,6 +25,11 @@ class MajorityByAnnotators(Experiment):
     name: ClassVar[str] = "cheap_fast.majority_by_annotators"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Figures 3–5: accuracy of the majority of n annotators"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown("Figure 3", "reproduced"),
+        Shown("Figure 4", "reproduced"),
+        Shown("Figure 5", "reproduced"),
+    )
     data: ClassVar[tuple[str, ...]] = tuple(f"snow2008/{name}.csv.gz" for name in PUBLISHED)
 
     sizes: tuple[int, ...] = tuple(range(1, 11))

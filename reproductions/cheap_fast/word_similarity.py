@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.charts import curves
 from reproductions.cheap_fast.recordings import PAPER, read_similarities
 from steelyard.reliability import meta_annotator
@@ -26,6 +26,7 @@ class WordSimilarity(Experiment):
     name: ClassVar[str] = "cheap_fast.word_similarity"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Figure 2: word similarity, correlation with gold by annotators"
+    shows: ClassVar[tuple[Shown, ...]] = (Shown("Figure 2", "reproduced"),)
     data: ClassVar[tuple[str, ...]] = ("snow2008/wordsim.csv.gz",)
 
     sizes: tuple[int, ...] = tuple(range(1, 11))

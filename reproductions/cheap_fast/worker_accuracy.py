@@ -9,7 +9,7 @@ from typing import ClassVar, Self, cast
 import altair as alt
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.cheap_fast.recordings import PAPER, read_labels
 from steelyard.models.labels.gold_calibrated import GoldCalibrated
 from steelyard.report.charts import HEIGHT, WIDTH, Chart, titled, values_of
@@ -25,6 +25,7 @@ class WorkerAccuracy(Experiment):
     name: ClassVar[str] = "cheap_fast.worker_accuracy"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Figure 6: accuracy of each annotator of the entailment task"
+    shows: ClassVar[tuple[Shown, ...]] = (Shown("Figure 6", "reproduced"),)
     data: ClassVar[tuple[str, ...]] = ("snow2008/rte.csv.gz",)
 
     def small(self) -> Self:
@@ -34,7 +35,7 @@ class WorkerAccuracy(Experiment):
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Estimate the annotators' accuracy, and count those with few labels."""
         labels, gold = read_labels(data, "rte")
-        people = cast("pl.DataFrame", GoldCalibrated(disputed=1.0).fit(labels, gold=gold).annotators)
+        people = cast("pl.DataFrame", GoldCalibrated.as_published().fit(labels, gold=gold).annotators)
         table = people.select("annotator", "judgments", "accuracy", "accuracy_lower", "accuracy_upper")
         progress(1, 1)
         minimal = table.filter(pl.col("judgments") == LEAST)

@@ -5,10 +5,12 @@ from reproductions.easl.curves_replayed import ReplayedCurves
 from reproductions.easl.curves_simulated import SimulatedCurves
 from reproductions.easl.histograms import Histograms
 from reproductions.easl.match_quality_maps import MatchQualityMaps
+from reproductions.easl.surprisal import Surprisal
 from reproductions.easl.system_ranking import SystemRanking
 from reproductions.easl.time_and_length import TimeAndLength
 
 EXPERIMENTS: tuple[type[Experiment], ...] = (
+    Surprisal,
     SimulatedCurves,
     ReplayedCurves,
     Histograms,
@@ -18,6 +20,7 @@ EXPERIMENTS: tuple[type[Experiment], ...] = (
 )
 
 __all__ = [
+    "Surprisal",
     "EXPERIMENTS",
     "Histograms",
     "MatchQualityMaps",

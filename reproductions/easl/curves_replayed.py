@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.charts import curves
 from reproductions.easl.curves import band, correlations, curve_table, gain_claim
 from reproductions.easl.methods import PAPER, Method, RecordedPanel, rounds
@@ -32,6 +32,10 @@ class ReplayedCurves(Experiment):
     name: ClassVar[str] = "easl.curves_replayed"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Figures 6 and 9: correlation by annotations, on recorded sliders"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown("Figure 6", "approximated", "recorded sliders of another study answer the tasks"),
+        Shown("Figure 9", "approximated", "recorded sliders of another study answer the tasks"),
+    )
     data: ClassVar[tuple[str, ...]] = (SLIDERS,)
 
     items: int = 150

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.charts import curves
 from reproductions.easl.curves import correlations, curve_table, gain_claim
 from reproductions.easl.methods import PAPER, Method, SimulatedPanel, rounds
@@ -39,6 +39,18 @@ class SimulatedCurves(Experiment):
     name: ClassVar[str] = "easl.curves_simulated"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Figures 6 and 9: correlation with true values by annotations, in simulation"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown(
+            "Figure 6",
+            "approximated",
+            "the paper's judgments are not available: simulated annotators rate words of known frequency",
+        ),
+        Shown(
+            "Figure 9",
+            "approximated",
+            "the paper's judgments are not available: simulated annotators rate the paper's own 150 propositions",
+        ),
+    )
     data: ClassVar[tuple[str, ...]] = (PROPOSITIONS,)
 
     items: int = 150

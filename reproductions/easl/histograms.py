@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.easl.methods import PAPER, Method, Panel, RecordedPanel, SimulatedPanel, rounds
 from reproductions.easl.populations import AGREEMENT, POLITICAL, PROPOSITIONS, TASKS, agreement, read_propositions
 from reproductions.easl.sliders import SLIDERS, parted, read_sliders
@@ -50,6 +50,19 @@ class Histograms(Experiment):
     name: ClassVar[str] = "easl.histograms"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Figures 7 and 10, Table 1: distribution of scores on the scale"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown("Figure 7", "approximated", "the paper's judgments are not available: simulated annotators"),
+        Shown(
+            "Figure 10",
+            "approximated",
+            "the paper's judgments are not available: simulated annotators rate the paper's own 150 propositions",
+        ),
+        Shown(
+            "Table 1",
+            "approximated",
+            "the paper's judgments are not available: simulated annotators rate the paper's own 150 propositions",
+        ),
+    )
     data: ClassVar[tuple[str, ...]] = (SLIDERS, PROPOSITIONS)
 
     items: int = 150

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.easl.curves import band
 from reproductions.easl.methods import GAMMA, PAPER, Method, SimulatedPanel, rounds
 from reproductions.easl.populations import TASKS
@@ -27,6 +27,9 @@ class MatchQualityMaps(Experiment):
     name: ClassVar[str] = "easl.match_quality_maps"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Figure 8: match quality of all pairs, ordered by true value"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown("Figure 8", "approximated", "the paper's judgments are not available: simulated annotators"),
+    )
 
     items: int = 150
     displayed_rounds: tuple[int, ...] = (0, 2, 5, 10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,7 +28,7 @@ PROPOSITIONS = "easl_political/items.csv.gz"
 """The 150 propositions of §5.2, many of which lie at the ends of the spectrum."""
 
 NOTHING = "no effect of context"
-CONTEXTS: dict[str, dict[str, float]] = {
+CONTEXTS: dict[str, dict[str, Any]] = {
     NOTHING: {},
     "noise ×0.8 shown together": {"together": 0.8},
     "noise ×0.6 shown together": {"together": 0.6},

@@ -11,7 +11,7 @@ from typing import ClassVar, Self, TypeAlias
 import numpy as np
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.charts import curves
 from reproductions.easl.methods import GAMMA, PAPER, TOGETHER, Method
 from steelyard.designs.match_quality.selection import sample_round
@@ -32,6 +32,9 @@ class SystemRanking(Experiment):
     name: ClassVar[str] = "easl.system_ranking"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Figure 11: correlation of the systems' ranking by judgments per system, on WMT 2021"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown("Figure 11", "approximated", "the judgments of WMT 2016 are not available: those of WMT 2021"),
+    )
     data: ClassVar[tuple[str, ...]] = tuple(
         f"wmt21-da/{file}" for pair in _PAIRS for file in (f"{pair}.csv.gz", f"official_{pair}.csv")
     )

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.charts import curves
 from reproductions.easl.sliders import SLIDERS, read_sliders, usable
 from steelyard.formats import read_table
@@ -34,6 +34,18 @@ class TimeAndLength(Experiment):
     name: ClassVar[str] = "easl.time_and_length"
     paper: ClassVar[str] = "Pighin et al., 2012"
     title: ClassVar[str] = "Shape of Figures 2 and 3: agreement and time by length, on NLI sliders and WMT 2021"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown(
+            "Figure 2",
+            "approximated",
+            "no recording has comparisons and full rankings of the same texts: agreement by length, on sliders",
+        ),
+        Shown(
+            "Figure 3",
+            "approximated",
+            "no recording has times of both methods: the growth of time with length, on sliders",
+        ),
+    )
     data: ClassVar[tuple[str, ...]] = (SLIDERS, _ITEMS, *(f"wmt21-da/{pair}.csv.gz" for pair in _PAIRS))
 
     trials: int = 50

@@ -7,5 +7,12 @@ from reproductions.judges.alternative_annotator import AlternativeAnnotators
 from reproductions.judges.covariate_prior import CovariatePrior
 from reproductions.judges.coverage import JudgeCoverage
 from reproductions.judges.powered_means import PoweredMeans
+from reproductions.judges.who_next import WhoNext
 
-EXPERIMENTS: tuple[type[Experiment], ...] = (AlternativeAnnotators, CovariatePrior, JudgeCoverage, PoweredMeans)
+EXPERIMENTS: tuple[type[Experiment], ...] = (
+    AlternativeAnnotators,
+    CovariatePrior,
+    JudgeCoverage,
+    PoweredMeans,
+    WhoNext,
+)

@@ -16,7 +16,6 @@ from reproductions.easl.sliders import SLIDERS
 from steelyard.models.calibrated.covariates import Covariates
 from steelyard.models.calibrated.scale import CalibratedScale
 from steelyard.models.fit import Fit
-from steelyard.models.labels.majority import wilson
 from steelyard.observations import UNKNOWN, FloatArray, Index, Ratings
 from steelyard.reliability.splitting import take
 
@@ -45,20 +44,20 @@ class JudgeCoverage(Experiment):
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Simulate crowds, and replay recorded sliders."""
         sliders = read_slider_tasks(data)
-        counts: dict[tuple[str, str, str], list[int]] = {}
+        proportions: dict[tuple[str, str, str], list[float]] = {}
         for run in range(self.runs):
             for where, sample in (("simulation", self._simulated(run)), ("NLI sliders", self._replayed(sliders, run))):
                 for judge, column in sample.judges.items():
-                    for what, hits, total in _covered(sample, column, self.draws):
-                        count = counts.setdefault((where, what, judge), [0, 0])
-                        count[0] += hits
-                        count[1] += total
+                    for what, covered in _covered(sample, column, self.draws):
+                        proportions.setdefault((where, what, judge), []).append(100 * covered)
             progress(run + 1, self.runs)
         claims = []
-        for (where, what, judge), (hits, total) in counts.items():
-            lower, upper = (float(end[0]) for end in wilson(np.array([float(hits)]), np.array([float(total)]), 0.95))
+        for (where, what, judge), values in proportions.items():
+            # Items of one run share its annotators, so runs are the unit.
+            half = 1.96 * float(np.std(values, ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+            mean = float(np.mean(values))
             claims.append(
-                Claim(f"{where}, {what}, judge: {judge}", 100 * hits / total, 100 * lower, 100 * upper, unit="%")
+                Claim(f"{where}, {what}, judge: {judge}", mean, mean - half, min(100.0, mean + half), unit="%")
             )
         return Outcome(tuple(claims), notes=NOTES)
 
@@ -77,6 +76,7 @@ class JudgeCoverage(Experiment):
             np.zeros(self.items),
             system,
             _judges(truth, system, rng),
+            None,
         )
 
     def _replayed(self, sliders: Ratings, run: int) -> _Sample:
@@ -96,7 +96,7 @@ class JudgeCoverage(Experiment):
         judge, _ = _mean_and_error(sliders, is_item & (place >= 3) & (place < 11))
         system = rng.integers(SYSTEMS, size=len(sliders.items))
         rest = _judges(np.nan_to_num(mean, nan=50.0), system, rng)
-        return _Sample(used, mean, se, system, {**rest, "good": judge})
+        return _Sample(used, mean, se, system, {**rest, "good": judge}, take(sliders, others))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +108,21 @@ class _Sample:
     error: FloatArray
     system: np.ndarray[Any, Any]
     judges: dict[str, FloatArray]
+    others: Ratings | None
+    """The ratings behind the targets; None if the targets are exact."""
+
+    def error_of_mean(self, items: np.ndarray[Any, Any]) -> float:
+        """Return the standard error of the mean target of some items, with annotators as the unit."""
+        if self.others is None:
+            return 0.0
+        others = self.others
+        rows = np.isin(others.item, items)
+        item, who = others.item[rows], others.annotator[rows]
+        count = np.bincount(item, minlength=len(others.items))
+        share = (others.value[rows] - self.target[item]) / count[item] / len(items)
+        by_annotator = np.bincount(who, share)
+        number = max(2, len(np.unique(who)))
+        return float(np.sqrt((by_annotator**2).sum() * number / (number - 1)))
 
 
 NOTES = (
@@ -115,7 +130,9 @@ NOTES = (
     "NLI sliders: 100 items, 3 recorded ratings each; the target is the mean of 20 or more other ratings, whose "
     "standard error is added to the interval; the good judge is the mean of eight further ratings.",
     "Other judges: noise; the target reversed plus noise; the target plus 20 points for one of five systems.",
-    "Means of systems: the mean over the items of each of five groups, drawn at random, from the joint draws.",
+    "Means of systems: the mean over the items of each of five groups, drawn at random, from the joint draws. In the "
+    "replay, the standard error of the target is that of a mean with annotators as the unit, because the annotators "
+    "behind the target have biases too. Intervals of the coverage have runs as the unit.",
 )
 
 
@@ -152,7 +169,8 @@ def _mean_and_error(ratings: Ratings, rows: np.ndarray[Any, Any]) -> tuple[Float
         return mean, np.sqrt(np.maximum(variance, 0) / (count - 1))
 
 
-def _covered(sample: _Sample, judge: FloatArray, draws: int) -> list[tuple[str, int, int]]:
+def _covered(sample: _Sample, judge: FloatArray, draws: int) -> list[tuple[str, float]]:
+    """Return the proportion of intervals that hold the target, of items and of means of systems."""
     groups = tuple(f"system {one}" for one in sample.system)
     covariates = None if np.isnan(judge).all() else Covariates(("judge",), judge[:, None], groups)
     with warnings.catch_warnings():
@@ -166,16 +184,14 @@ def _covered(sample: _Sample, judge: FloatArray, draws: int) -> list[tuple[str, 
     half = np.where(target < score, score - lower, upper - score)
     is_covered = np.abs(target - score) <= np.sqrt(half**2 + (1.96 * error) ** 2)
     joint = np.asarray(fit.draws)[:, scores["row"].to_numpy()]
-    hits = total = 0
+    hits = []
     for system in range(SYSTEMS):
         mine = sample.system[items] == system
         if mine.sum() < 2:
             continue
         means = joint[:, mine].mean(axis=1)
-        extra = 1.96 * float(np.sqrt((error[mine] ** 2).sum())) / mine.sum()
         low, high = np.quantile(means, [0.025, 0.975])
-        middle = float(means.mean())
-        distance = abs(float(target[mine].mean()) - middle)
-        hits += distance <= np.sqrt(((high - low) / 2) ** 2 + extra**2)
-        total += 1
-    return [("item scores", int(is_covered.sum()), len(items)), ("means of systems", int(hits), total)]
+        distance = abs(float(target[mine].mean()) - float(means.mean()))
+        extra = 1.96 * sample.error_of_mean(items[mine])
+        hits.append(distance <= np.sqrt(((high - low) / 2) ** 2 + extra**2))
+    return [("item scores", float(is_covered.mean())), ("means of systems", float(np.mean(hits)))]

@@ -11,7 +11,13 @@ import numpy as np
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.judges.recordings import ESA_ANSWERS, ESA_PROXIES, SUMMEVAL, read_esa, read_summeval
 from steelyard.models.labels.majority import wilson
-from steelyard.models.systems.prediction_powered import PoweredMean, powered_mean, stratified_mean, weighted_mean
+from steelyard.models.systems.prediction_powered import (
+    PoweredMean,
+    powered_mean,
+    sampling_probabilities,
+    stratified_mean,
+    weighted_mean,
+)
 from steelyard.observations import FloatArray
 
 HUMAN, ITEMS = 60, 600
@@ -90,12 +96,13 @@ def _estimates(y: FloatArray, f: FloatArray, rng: np.random.Generator) -> dict[s
     results["stratified"] = stratified_mean(y[picked], f[picked], strata[picked], f[others], strata[others])
     # A pilot of 20 shows where the judge errs; the probability of asking people grows with its error there.
     pilot = picked[:: HUMAN // 20]
-    error = np.array(
-        [np.abs(y[pilot] - f[pilot] - (y[pilot] - f[pilot]).mean())[strata[pilot] == s].mean() for s in range(5)]
-    )
-    share = 0.5 + 0.5 * error / max(float(error.mean()), 1e-9)
-    propensity = np.minimum(1.0, share[strata] * HUMAN / share[strata].sum())
-    results["adaptive"] = weighted_mean(y, f, rng.random(ITEMS) < propensity, propensity)
+    propensity = sampling_probabilities(y[pilot] - f[pilot], strata[pilot], strata, HUMAN)
+    # Systematic sampling in random order: these probabilities, and exactly as many items.
+    order = rng.permutation(ITEMS)
+    ends = np.cumsum(propensity[order]) + rng.random()
+    is_drawn = np.zeros(ITEMS, bool)
+    is_drawn[order] = np.floor(ends) > np.floor(ends - propensity[order])
+    results["adaptive"] = weighted_mean(y, f, is_drawn, propensity)
     return results
 
 
@@ -103,5 +110,6 @@ NOTES = (
     f"{ITEMS} items are drawn with replacement from the recording, so that its mean is the population's; people judge "
     f"{HUMAN} of them, the judge all. People's score of an item is the mean of its recorded ratings.",
     "Samples: at random (PPI++, plug-in λ); stratified by fifths of the judge's score; adaptive, with logged "
-    "probabilities that grow with the judge's error in a pilot of 20 items (AIPW), at least half of the uniform one.",
+    "probabilities that grow with the judge's error in a pilot of 20 items (AIPW), shrunk as far as differences can be "
+    "chance, and at least half of the uniform one.",
 )

@@ -9,9 +9,11 @@ from reproductions.tournament.follow_up import FollowUp
 from reproductions.tournament.harmonization import Harmonization
 from reproductions.tournament.propagation_effort import PropagationEffort
 from reproductions.tournament.reconstruction import Reconstruction
+from reproductions.tournament.worked_example import WorkedExample
 
 EXPERIMENTS: tuple[type[Experiment], ...] = (
     TournamentEffort,
+    WorkedExample,
     Reconstruction,
     AgreementByOverlap,
     TournamentCycles,

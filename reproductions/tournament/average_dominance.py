@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.charts import bars
 from reproductions.tournament.recordings import FILE, PAPER, REFERENCE, comparisons_of, hold, read_sources
 from steelyard.models.comparisons.dominance import Dominance, average_dominance
@@ -31,6 +31,13 @@ class AverageDominance(Experiment):
     name: ClassVar[str] = "tournament.average_dominance"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Table 1: average dominance of each system, on WMT 2010"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown(
+            "Table 1",
+            "approximated",
+            "the paper's comparisons are not available: tournaments replayed on WMT 2010 rankings, of other systems",
+        ),
+    )
     data: ClassVar[tuple[str, ...]] = (FILE,)
 
     sources: int | None = None

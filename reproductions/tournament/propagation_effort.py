@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import polars as pl
 
-from reproductions.base import Claim, Experiment, Outcome, Progress
+from reproductions.base import Claim, Experiment, Outcome, Progress, Shown
 from reproductions.charts import bars
 from reproductions.tournament.adequacy import READING, draw_adequacy, judged
 from reproductions.tournament.recordings import FILE, PAPER, hold, read_sources
@@ -24,6 +24,9 @@ class PropagationEffort(Experiment):
     name: ClassVar[str] = "tournament.propagation_effort"
     paper: ClassVar[str] = PAPER
     title: ClassVar[str] = "Table 2: adequacy judgments saved by a tournament"
+    shows: ClassVar[tuple[Shown, ...]] = (
+        Shown("Table 2", "approximated", "replayed on WMT 2010 rankings, which have no adequacy and no texts"),
+    )
     data: ClassVar[tuple[str, ...]] = (FILE,)
 
     sources: int | None = None

@@ -52,7 +52,7 @@ class Client:
     ) -> None:
         server, found, self._invite = _parts(url)
         if study is None and found is None:
-            raise ConfigError(f"'{url}' does not say which study.", "Give the address of its page, or study=.")
+            raise ConfigError(f"'{url}' does not name a study.", "Give the address of its page, or study=.")
         self.study = study or found
         self._name = name
         self._token = token
@@ -210,7 +210,7 @@ class Client:
                 if last:
                     raise StoreError(
                         f"{self._http.base_url} cannot be reached: {error}.",
-                        "Check the address; what was saved is never counted twice.",
+                        "Check the address, and try again: saved answers are never counted twice.",
                     ) from error
             else:
                 if response.is_success:

@@ -25,7 +25,7 @@ class Item:
 
     `group` is what items belong to when scores are wanted for that too (an MT system), `context` what is
     shown beside it (a source sentence), `reference` a known good version, `gold` a known answer. `metadata` has the
-    other columns of the items file, which annotators never see.
+    other columns of the items file; annotators see those that [page] fields names.
     """
 
     id: str
@@ -65,12 +65,18 @@ class Effort:
     """How an answer came about, as the page measured it. Times are active seconds, without pauses.
 
     `first_action` is the time before the answer was first touched, `items` the time spent on each item of a page with
-    several, `changes` how often something that was answered already was changed before the answer was sent.
+    several, `changes` how often something that was answered already was changed before the answer was sent. `played` is
+    the fraction of each recording that was played, where the study asks for it.
+    `untrusted` counts events in the answer that a script made and not a person, `pastes` how often text was pasted into
+    a comment; neither says anything about content.
     """
 
     first_action: float | None = None
     items: Mapping[str, float] = field(default_factory=dict, hash=False)
     changes: int = 0
+    played: Mapping[str, float] = field(default_factory=dict, hash=False)
+    untrusted: int = 0
+    pastes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,6 +234,7 @@ def test_the_table_has_a_row_for_everybody_with_their_work(open_study, clock):
     assert table["annotator"].to_list() == ["ann", "bob", "cleo", "zoe"]
     assert table["judgments"].to_list() == [5, 5, 1, 0]
     assert table["median_seconds"].to_list() == [4, 9, None, None]
+    assert table["seconds_per_item"].to_list() == [None] * 4
     assert table["excluded"].to_list() == [None, "too fast", None, "known from elsewhere"]
     assert row(table, "cleo")["flags"] == row(table, "cleo")["skips"] == 1
     own = [(n, i, v) for n in values for i, v in values[n].items()]

@@ -115,7 +115,7 @@ def steps(study, verdict, left=LEFT, speed=Estimate(50.0), **options):
 
 def test_what_to_do_next_depends_on_what_is_missing(study):
     assert steps(study, REACHED) == ["The target is reached. You can close the study and create the report."]
-    assert steps(study, BELOW, Forecast(0, None))[0].startswith("All planned judgments are in. Plan more")
+    assert steps(study, BELOW, Forecast(0, None))[0].startswith("All planned judgments are collected. Plan more")
     assert steps(study, BELOW) == []
     assert steps(study, BELOW, speed=None) == ["Nobody has judged in the last hour. Invite more annotators."]
     assert steps(study, BELOW, status={"state": "paused"})[0].startswith("The study is paused.")

@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.cli.output import print_whole
 from steelyard.cli.plan import _laid_out
-from steelyard.simulate import ItemLayout
+from steelyard.simulate import ItemLayout, Reliability
 from steelyard.simulate.planner import Plan
 from tests.cli.running import run
 
@@ -17,11 +17,14 @@ SMALL = ("--items", "30", "--target-reliability", "0.7", "--jobs", "1", "--annot
 
 
 def test_a_plan_says_judgments_hours_cost_and_how_reliability_is_measured(tmp_path):
-    done = run("plan", *SMALL, "--protocol", "best_worst", "--design", "random_tuples", "--price", "0.15", cwd=tmp_path)
+    option = ("--protocol", "best_worst", "--design", "random_tuples", "--price", "0.15", "--hours", "1000")
+    done = run("plan", *SMALL, *option, cwd=tmp_path)
     assert "30 items, split-half reliability 0.7" in done.stdout
     assert all(head in done.stdout for head in ("judgments", "hours", "cost", "random_tuples"))
     assert "uncorrected split-half" in done.stderr
     assert "0.824 (Spearman–Brown corrected)" in done.stderr
+    # A thousand hours pay for far more judgments than were simulated.
+    assert "the most that were simulated" in " ".join(done.stderr.split())
 
 
 def test_a_plan_of_millions_fits_eighty_columns_with_every_digit(monkeypatch, capsys):
@@ -31,7 +34,7 @@ def test_a_plan_of_millions_fits_eighty_columns_with_every_digit(monkeypatch, ca
     fewer = many | {"judgments": 9_999, "lower": 9_500, "upper": 10_049, "hours": 99.94, "cost": 1_499.85}
     never = many | dict.fromkeys(("judgments", "lower", "upper", "hours", "cost", "truth")) | {"best": 0.62}
     table = pl.DataFrame([many | {"best": 0.9}, fewer | {"best": 0.9}, never])
-    print_whole(_laid_out(table, Plan(ItemLayout(100_000), 20, 0.9, (), ())))
+    print_whole(_laid_out(table, Plan(ItemLayout(100_000), 20, Reliability(0.9), (), ())))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert [line.split() for line in lines[2:]] == [
@@ -108,7 +111,7 @@ def test_a_pilot_moves_the_plan(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("-p", "direct", "-d", "per_item", "--annotators", "2", "-t", "0.99"), "cannot be reached: the highest is 0."),
+        (("-p", "direct", "-d", "per_item", "--annotators", "2", "-t", "0.99"), "cannot be reached: the best is 0."),
         (("-p", "best_wurst"), "Did you mean 'best_worst'"),
         (("-p", "choice"), "labels have no split-half reliability"),
         (("--price", "1", "--wage", "9"), "--price and --wage exclude each other"),
@@ -156,7 +159,7 @@ def test_the_chart_draws_each_protocol_s_best_design_when_there_are_many():
     )
     curve = pl.DataFrame(
         [
-            {"protocol": p, "design": d, "judgments": n, "reliability": 0.5, "lower": 0.4, "upper": 0.6}
+            {"protocol": p, "design": d, "judgments": n, "value": 0.5, "lower": 0.4, "upper": 0.6}
             for p, d in names
             for n in (50, 100)
         ]
@@ -196,3 +199,19 @@ def test_a_file_of_outputs_is_planned_by_system(tmp_path):
     assert "two halves of the sources" in done.stderr
     refused = run("plan", "--systems", "3", cwd=tmp_path, code=1)
     assert "both --systems and --sources" in refused.stderr
+
+
+@pytest.mark.slow
+def test_mixes_of_people_and_a_model_are_planned_from_a_file_with_both(tmp_path):
+    """Two people and a model rate 30 items without noise: the model is as good as people, and saves almost all."""
+    rows = [f"{who},i{n},{3 * n}" for who in ("ann", "bob", "gpt") for n in range(30)]
+    (tmp_path / "pilot.csv").write_text("annotator,item,value\n" + "\n".join(rows) + "\n")
+    arguments = ("--items", "200", "--pilot", "pilot.csv", "--scale", "0", "100", "--judge", "gpt")
+    done = run(
+        "plan", *arguments, "--price", "1", "--model-price", "0.01", "-f", "json", "--chart", "mix.svg", cwd=tmp_path
+    )
+    table = json.loads(done.stdout)
+    mixed = min((row for row in table if row["model"]), key=lambda row: row["cost"])
+    assert mixed["cost"] == pytest.approx(200 * (0.1 + 0.01))
+    assert mixed["correlation"] == pytest.approx(0.99, abs=0.01)
+    assert "The model saves" in (tmp_path / "mix.svg").read_text()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from steelyard.designs import MatchQuality
+from steelyard.designs.match_quality.online_models import AskedBeta
 from steelyard.designs.state import AnswerNotice
 from steelyard.models.comparisons.bounded_ranking import BoundedRanking
 from steelyard.models.comparisons.trueskill import TrueSkill
@@ -13,6 +14,7 @@ from steelyard.models.ratings.easl import EASL
 from steelyard.observations import Comparison, Comparisons, Index, Rating
 from steelyard.protocols import Direct, Pairwise, ScoredRanking
 from steelyard.protocols.rated import Criterion
+from steelyard.protocols.unjudged import observe
 from tests.designs.helpers import make_items, take
 from tests.designs.match_quality_states import heard, state_of
 
@@ -55,6 +57,26 @@ def test_learning_task_by_task_equals_the_models_update(steps):
         expected, result = model.update(model.start(9), pairs), state_of(progress[name]).model.state
         assert result.mode == pytest.approx(expected.mode)
         assert result.variance == pytest.approx(expected.variance)
+
+
+def test_an_item_that_cannot_be_judged_is_left_out_counted_and_asked_less():
+    protocol = ScoredRanking(size=3)
+    progress = MatchQuality().new_progress(protocol, make_items(9))
+    answer = {"item-0": 80.0, "item-1": {"cannot_judge": ""}, "item-2": 20.0}
+    observations = observe(protocol, list(answer), answer)
+    for number in range(2):
+        progress.notify_answer(heard((0, 1, 2), observations, str(number)))
+    state = state_of(progress).model.state
+    assert isinstance(state, AskedBeta)
+    assert state.alpha[:3] == pytest.approx([2.6, 1.0, 1.4])
+    assert state.beta[:3] == pytest.approx([1.4, 1.0, 2.6])
+    assert state.unjudged.tolist() == [0, 2] + [0] * 7
+    assert state.mode[1] == 0.5
+    # αβ / ((α + β + m)² (α + β + m + 1)), by hand for α = β = 1 and m = 2; less than items that were never shown.
+    assert state.variance[1] == pytest.approx(1 / (16 * 5))
+    assert state.variance[1] < state.variance[3] == pytest.approx(1 / 12)
+    progress.notify_retraction(heard((0, 1, 2), observations, "0"))
+    assert state_of(progress).model.state.unjudged[1] == 1
 
 
 @pytest.mark.parametrize("model", ["easl", *COMPARED])

@@ -59,6 +59,9 @@ def test_a_half_written_file_is_named(parts):
 @pytest.mark.parametrize("pattern", ["nothing/*.parquet", "nothing.parquet"])
 def test_a_pattern_that_fits_no_file_is_refused(pattern, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for scheme in ("s3", "gs", "hdfs"):
+        with pytest.raises(DataError, match=f"{scheme}:// addresses are not read"):
+            files_of(f"{scheme}://bucket/log/*.parquet")
     with pytest.raises(DataError, match="no such file"):
         files_of(pattern)
 

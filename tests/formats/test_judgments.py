@@ -606,6 +606,8 @@ def test_words_for_how_much_better_are_strengths_where_a_file_uses_several(tmp_p
     assert judged(tmp_path, text).observations.strength.tolist() == [1, 2, 0, 3]  # type: ignore[attr-defined]
     plain = "left,right,winner\nx,y,a is better\nx,y,b\n"
     assert not judged(tmp_path, plain).observations.strength.any()  # type: ignore[attr-defined]
+    by_id = "left,right,winner\ny,x>>,x>>\ny,x,x\n"
+    assert not judged(tmp_path, by_id).observations.strength.any()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("row", "what"), [("a,b,left,1.5", "whole number"), ("a,b,tie,2", "a tie has strength 2")])

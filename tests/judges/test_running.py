@@ -20,6 +20,7 @@ from steelyard.judges import (
     Prices,
     Prompt,
     QuestionPlan,
+    QuestionsByGain,
     ReplyCache,
     Settings,
     estimate,
@@ -27,6 +28,7 @@ from steelyard.judges import (
     run_judge,
 )
 from steelyard.judges.endpoint import retry_after
+from steelyard.study import differing_picks
 from tests.judges.endpoint import ChatServer, sensible, word_in
 
 pytestmark = pytest.mark.server
@@ -317,6 +319,43 @@ def test_a_function_can_judge(make_study):
         assert set(values(study)) == {"w0", "w2"}
         assert "ValueError: cannot say" in result.failures[0].reason
         assert study.annotators.kind("length") == "model"
+
+
+def place_of(items, protocol):
+    return 3 * int(items[0].id[1:])
+
+
+def test_people_and_a_model_share_the_design_the_log_says_why_and_every_pick_replays(make_study):
+    """The model stops while it is unproven, is excluded and readmitted on the way, and then answers the others."""
+    design = 'name = "adaptive"\njudgments = 3\nmodel_cost = 0.2\nperson_cost = 1.0'
+    folder = make_study(design=design, items=30)
+    with Study.open(folder) as study:
+        first = run_judge(study, FunctionJudge(place_of), QuestionsByGain(study))
+        assert first.answered == 23  # 5 % of 90 judgments at a cost of 1 pay for 22.5 answers
+        assert "people have judged 0" in first.ending
+        for number in range(40):
+            if number == 20:
+                study.annotators.exclude("place_of", "a test")
+            if number == 25:
+                study.annotators.readmit("place_of")
+            task = study.ask(f"p{number % 4}")
+            study.tell(task, {task.items[0].id: place_of(task.items, None)})
+        second = run_judge(study, FunctionJudge(place_of), QuestionsByGain(study))
+        assert second.answered == 7
+        assert differing_picks(study.events()) == []
+        reasons = [event.data.reason for event in study.events() if event.kind in {"picked", "judgment"}]
+        assert sum(reason.startswith("model: gain per cost") for reason in reasons) == 30
+        assert sum(reason.startswith("person: ") for reason in reasons) == 40
+        with study.core.log.read() as state:
+            residual = state.progress[0].design_state.judges.residual
+    assert residual < 0.5
+    with Study.open(folder) as again, again.core.log.read() as state:
+        assert state.progress[0].design_state.judges.residual == residual
+
+
+def test_a_design_that_does_not_weigh_models_is_named(make_study):
+    with Study.open(make_study()) as study, pytest.raises(ConfigError, match="does not decide between people"):
+        QuestionsByGain(study)
 
 
 def test_the_estimate_is_close_to_what_is_sent(make_study, chat):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steelyard.errors import AnswerError, DataError
-from steelyard.protocols import BestWorst, Choice, Direct, Likert, Pairwise, Ranking, ScoredRanking
+from steelyard.protocols import BestWorst, Choice, Direct, ErrorSpans, Likert, Pairwise, Ranking, ScoredRanking
 from steelyard.quality import read_questions
 from steelyard.records import Item
 
@@ -121,3 +121,39 @@ def test_problems_name_their_line(tmp_path):
     with pytest.raises(DataError) as error_info:
         read_questions(file, Direct())
     assert [(p.file, p.line) for p in error_info.value.problems] == [(str(file), 3)]
+
+
+def test_marks_must_overlap_the_planted_errors():
+    protocol = ErrorSpans()
+    items = [Item("a", "The cat sat on on the mat.")]
+    rows = [{"items": "a", "answer": "0..60", "marked": "on on; cat", "feedback": ""}]
+    (question,) = read_questions(rows, protocol, items)
+
+    def grade(*spans: tuple[int, int], score: float = 30) -> bool:
+        marks = [{"start": start, "end": end, "severity": "minor"} for start, end in spans]
+        return bool(question.grade({"a": {"score": score, "spans": marks}}))
+
+    # "cat" is at 4 to 7, "on on" at 12 to 17.
+    assert grade((6, 7), (14, 15))
+    assert not grade((6, 7), (14, 15), score=90)
+    assert not grade((14, 15))
+    assert not grade((7, 12), (17, 20))
+    assert not grade()
+    assert "“cat” marked" in question.expected
+    (clean,) = read_questions([{"items": "a", "marked": "none"}], protocol, items)
+    assert clean.grade({"a": {"score": 99, "spans": []}})
+    assert not clean.grade({"a": {"score": 99, "spans": [{"omission": True, "severity": "minor"}]}})
+    assert clean.key != question.key
+
+
+@pytest.mark.parametrize(
+    ("marked", "protocol", "message"),
+    [
+        ("dog", ErrorSpans(), "'dog' is not in the text of 'a'"),
+        ("cat | cat", ErrorSpans(), "1 items but marked words for 2"),
+        ("cat", Direct(), "only error_spans has marks"),
+    ],
+)
+def test_wrong_words_to_mark_are_refused(marked, protocol, message):
+    with pytest.raises(DataError, match=message):
+        read_questions([{"items": "a", "answer": "1", "marked": marked}], protocol, [Item("a", "The cat.")])

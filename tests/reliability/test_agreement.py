@@ -368,3 +368,15 @@ def test_annotators_are_split_if_no_pair_was_judged_twice():
     assert "annotators are split" in reliability.note
     alone = {f.key: f for f in agreement(replace(comparisons, annotator=comparisons.annotator % 3)).statistics}
     assert alone["split_half_spearman"].value is None
+
+
+def test_with_ties_alpha_is_also_ordinal_loss_tie_win() -> None:
+    # The same answers. Ordinal distances with 1.5 lost, 1 tied, 1.5 won: (1.5 + 1 − 2.5/2)² to the next, 2.5² across.
+    rows = [(0, 0, 0, 1, 1), (1, 0, 0, 1, 1), (0, 0, 2, 3, 1), (1, 0, 2, 3, 0)]
+    next_to, across = 1.25**2, 2.5**2
+    expected = (4 * 1.5 * 1 * next_to + 2 * 1.5 * 1.5 * across) / (4 * 3)
+    statistic = agreement(comparisons_of(rows))["alpha_ordinal"]
+    assert statistic.value == pytest.approx(1 - (2 * next_to / 4) / expected, abs=1e-12)
+    assert "loss, tie and win" in statistic.note
+    without_ties = agreement(comparisons_of([(*row[:4], 1) for row in rows]))
+    assert "alpha_ordinal" not in {each.key for each in without_ties.statistics}

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.reliability import krippendorff_alpha
+from steelyard.observations import Comparisons, Index
+from steelyard.reliability import agreement, krippendorff_alpha
 
 METRICS = ("nominal", "ordinal", "interval", "ratio")
 Answers = list[tuple[int, int, float]]  # unit, annotator, value
@@ -199,3 +200,29 @@ def test_wrong_input_is_refused() -> None:
         krippendorff_alpha([0, 0], [1, 2], level=95)
     with pytest.raises(ConfigError, match="replicates"):
         krippendorff_alpha([0, 0], [1, 2], replicates=-1)
+
+
+def test_grades_of_pairs_agree_with_a_peer_on_answers_counted_in_both_orders():
+    """The peer counts 2n answers: D_e of n answers is (2n - 1) / (2(n - 1)) times that of the doubled ones."""
+    peer = pytest.importorskip("krippendorff")
+    rng = np.random.default_rng(5)
+    pair, annotator = np.repeat(np.arange(12), 4), np.tile(np.arange(4), 12)
+    location = rng.normal(0, 1.5, 12)[pair]
+    grade = np.clip(np.rint(location + rng.normal(0, 1, 48)), -3, 2)
+    comparisons = Comparisons(
+        items=Index(f"i{number:02d}" for number in range(24)),
+        annotators=Index("abcd"),
+        annotator=annotator.astype(np.int32),
+        tasks=Index([]),
+        task=np.full(48, -1, np.int32),
+        # Half of the annotators see the pairs in the other order.
+        left=np.where(annotator % 2, 2 * pair, 2 * pair + 1).astype(np.int32),
+        right=np.where(annotator % 2, 2 * pair + 1, 2 * pair).astype(np.int32),
+        outcome=np.where(annotator % 2, np.sign(grade), -np.sign(grade)).astype(np.int8),
+        strength=np.abs(grade).astype(np.int8),
+    )
+    statistics = {one.key: one for one in agreement(comparisons, replicates=0).statistics}
+    statistic = statistics["alpha_ordinal"]
+    table = grade.reshape(12, 4).T
+    doubled = peer.alpha(np.hstack([table, -table]), level_of_measurement="ordinal")
+    assert 1 - statistic.value == pytest.approx((1 - doubled) * 2 * 47 / 95, rel=1e-9)

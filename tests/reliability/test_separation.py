@@ -146,7 +146,7 @@ def test_islands_few_items_and_equal_items_are_none_with_the_reason() -> None:
 
     islands = scale_separation(of([0, 1, 3, 4], [1, 2, 4, 5], [1, 1, 1, 1]))
     assert islands["scale_separation_reliability"].value is None
-    assert "2 islands" in islands["scale_separation_reliability"].note
+    assert "2 groups" in islands["scale_separation_reliability"].note
     assert "three items" in scale_separation(of([0], [1], [1])).statistics[0].note
     equal = scale_separation(of([0, 1, 2], [1, 2, 0], [0, 0, 0]))
     assert "all items have the same score" in equal.statistics[0].note

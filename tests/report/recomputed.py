@@ -16,6 +16,8 @@ from scipy import stats
 from steelyard import BradleyTerry, Comparisons, Index, Mean, Ratings, agreement, cycle_consistency, split_half
 from steelyard.reliability.bootstrap import Bootstrap, weighted_proportion
 from steelyard.reliability.proportions import proportion
+from steelyard.reliability.residuals import residuals
+from steelyard.reliability.severity import fit_facets, places_in_work
 
 Rows = list[dict[str, Any]]
 HOUR = 3600 * 1_000_000
@@ -255,6 +257,7 @@ def order(log: Log) -> Rows:
 
 def annotators(log: Log) -> Rows:
     rows = []
+    effects = _rater_effects(log)
     every = [a for a in log.all() if a["purpose"] != "check"]
     judged = [a for a in every if a["purpose"] != "repeat"]
     letters = {item: len(text) for item, text in log.texts.items()}
@@ -276,9 +279,22 @@ def annotators(log: Log) -> Rows:
             "too_fast": sum(fast) / len(fast),
         }
         row |= (_rater if log.scored else _comparer)(log, name, judged, own)
+        row |= effects.get(name, {"infit": None, "severity": None, "drift": None})
         row |= _with_self(log, [a for a in every if a["annotator"] == name])
         rows.append(row)
     return sorted(rows, key=lambda row: (-row["judgments"], row["annotator"]))
+
+
+def _rater_effects(log: Log) -> dict[str, dict[str, Any]]:
+    part = observations(log, tasks=True)
+    result = residuals(part)
+    assert result is not None
+    table = result.by_annotator()
+    if log.scored:
+        order = np.array([float(list(log.answers).index(task)) for task in part.tasks.ids])
+        facets = fit_facets(part, places_in_work(part.annotator, order[part.task])).annotators
+        table = table.join(facets, on="annotator", how="left")
+    return {row["annotator"]: row for row in table.drop("answers").iter_rows(named=True)}
 
 
 def _rater(log: Log, name: str, judged: list[dict[str, Any]], own: list[dict[str, Any]]) -> dict[str, Any]:
@@ -477,3 +493,5 @@ TABLES = {
     "costs": costs,
 }
 WITHOUT_NUMBERS = {"settings", "software"}
+SENTENCES = {"findings"}
+"""Tables of sentences, which are there only if there is something to say."""

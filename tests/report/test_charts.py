@@ -11,6 +11,7 @@ import pytest
 from steelyard.analysis.tables import Estimate, Forecast
 from steelyard.report import charts
 from steelyard.report.formatting import format_duration, format_interval, format_number, format_rounded, shorten
+from steelyard.report.systems import significance_matrix
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PROGRESS = pl.DataFrame(
@@ -64,7 +65,7 @@ ALIKE = [(0.9, 0.85, 0.95)] * 4
             charts.progress(PROGRESS, 40, 100, Forecast(60, Estimate(2.0, 1.5, 3.0))),
             "40 of 100 judgments (40 %), done in about 2 h",
         ),
-        (charts.progress(PROGRESS, 100, 100, Forecast(0, None)), "All 100 judgments are in"),
+        (charts.progress(PROGRESS, 100, 100, Forecast(0, None)), "All 100 judgments are collected"),
         (charts.speed(PROGRESS, Estimate(30.4, 20.2, 42.9)), "30 judgments per hour now (20–43)"),
         (charts.speed(PROGRESS, Estimate(0.0, 0.0, 3.7)), "Nobody has judged in the last hour"),
         (charts.caterpillar(RANKED), "Highest: go, 97 (90–100); lowest: ask, 4 (0–9)"),
@@ -181,3 +182,13 @@ def test_items_with_numbers_as_ids_are_labelled_by_their_texts_and_equal_labels_
     twins = RANKED.with_columns(pl.Series("item", ["x" * 60 + "a", "x" * 60 + "b", "y"]))
     drawing = charts.svg(charts.caterpillar(twins), embed_font=False)
     assert drawing.count(">" + "x" * 31 + "…</text>") == 2
+
+
+def test_differences_without_p_values_are_dashes():
+    """With one annotator there is nothing to resample, so no difference has a p-value."""
+    differences = pl.DataFrame(
+        {"system": ["a"], "other": ["b"], "difference": [2.0], "significant": [False], "p_holm": [None]},
+        schema_overrides={"p_holm": pl.Float64},
+    )
+    (rows,) = significance_matrix(differences, ["a", "b"]).to_dict()["datasets"].values()
+    assert [row["label"] for row in rows] == ["–"]

@@ -104,14 +104,14 @@ def test_the_report_of_a_study_that_goes_on_says_what_the_rest_will_cost(make_st
 
 
 def test_the_forecast_goes_as_far_as_the_target_where_there_is_one(make_study):
-    rule = '[stop]\nmeasure = "interval_width"\ntarget = 20\ninterim_analyses = 10\n[pay]\nper_task = 0.5'
+    rule = '[stop]\nmeasure = "interval_width"\ntarget = 10\ninterim_analyses = 10\n[pay]\nper_task = 0.5'
     folder = make_study('name = "direct"', f'name = "per_item"\njudgments = 40\n{rule}', items=5)
     with Study.open(folder) as study:
         judge(study, 8)
         interim = study.quality.interim_analysis()
         table = build_report(study).table("forecast").frame
-    # Forty answers gave that width; (width / 20)² times as many should do, at a half each.
-    expected = 0.5 * min(160, 40 * (interim.value / 20) ** 2 - 40)
+    # Forty answers gave that width; (width / 10)² times as many should do, at a half each.
+    expected = 0.5 * min(160, 40 * (interim.value / 10) ** 2 - 40)
     assert table["part"][1] == "until the target (estimate)"
     assert table["cost"][1] == pytest.approx(expected)
 

@@ -14,7 +14,7 @@ from steelyard.report.assets import write_assets
 from steelyard.report.builder import build_report
 from steelyard.report.html import _inline, html_page
 from steelyard.study import write_log
-from tests.report.recomputed import TABLES, WITHOUT_NUMBERS, Log
+from tests.report.recomputed import SENTENCES, TABLES, WITHOUT_NUMBERS, Log
 from tests.report.scenes import SPAMMERS, Clock, work, write_study
 
 pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarning")
@@ -81,7 +81,7 @@ def made(request, tmp_path_factory) -> Made:
 
 @pytest.mark.slow
 def test_every_number_of_every_table_comes_from_the_exported_log(made):
-    assert set(made.read.tables) == set(TABLES) | WITHOUT_NUMBERS, "a table that nobody recomputes"
+    assert set(made.read.tables) - SENTENCES == set(TABLES) | WITHOUT_NUMBERS, "a table that nobody recomputes"
     numbers = 0
     for name, recompute in TABLES.items():
         expected = recompute(made.log)

@@ -60,8 +60,10 @@ def _check_calls(path):
 def test_the_server_has_nothing_to_fetch_addresses_with():
     """Only the client speaks HTTP to others, and only to the server it was told."""
     fetching = {path.relative_to(SOURCE).as_posix() for path in FILES if imported(path) & (FETCHERS | {"httpx"})}
-    # recruitment/ calls platforms at the researcher's command; judges/ is for the command line, and not for the server.
-    assert {name for name in fetching if not name.startswith("recruitment/")} <= {"client.py", "judges/endpoint.py"}
+    # recruitment/ calls platforms at the researcher's command; judges/ and doctor are for the command line, and not for
+    # the server. web/oidc.py calls the identity provider that the operator has configured.
+    own = {"client.py", "judges/endpoint.py", "web/oidc.py", "cli/doctor.py"}
+    assert {name for name in fetching if not name.startswith("recruitment/")} <= own
     served = [path for package in ("web", "analysis", "study", "report") for path in (SOURCE / package).rglob("*.py")]
     assert [path for path in served if "steelyard.judges" in path.read_text(encoding="utf-8")] == []
 

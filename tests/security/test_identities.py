@@ -296,12 +296,12 @@ def test_links_have_the_public_address_or_the_trusted_proxys(make_study, serve_s
 
 
 @pytest.mark.parametrize(
-    "text", ["judge.example", "ftp://x", "https://", "https://u:p@x", "https://x/y", "https://x:0"]
+    "text", ["judge.example", "ftp://x", "https://", "https://u:p@x", "https://x/?y", "https://x:0"]
 )
 def test_a_public_address_that_is_none_is_refused(text):
     with pytest.raises(ConfigError, match="--public-url https://"):
         read_public_url(text)
-    assert read_public_url("https://judge.example:8443/") == "https://judge.example:8443"
+    assert read_public_url("https://judge.example:8443/") == ("https://judge.example:8443", "")
 
 
 def test_a_proxys_address_that_is_none_is_refused():

@@ -14,6 +14,7 @@ from steelyard.formats import read_judgments
 from steelyard.reliability import split_half
 from steelyard.simulate import Population, read_pilot, simulate_study
 from tests.simulate.helpers import make_annotators, make_config, make_items
+from tests.sizes import FULL
 
 
 def simulated(
@@ -30,10 +31,10 @@ def simulated(
 @pytest.mark.parametrize(
     "population",
     [
-        Population(),
         Population(item_sd=0.28, noise=0.12, bias=0.05, stretch=0.35, lapse=0.08),
+        Population(),
         Population(mean=0.4, item_sd=0.18, noise=0.25, bias=0.12, stretch=0.1, lapse=0.02),
-    ],
+    ][: 3 if FULL else 1],
 )
 def test_the_parameters_of_simulated_pilots_are_recovered(population):
     """On average over pilots of 150 items with 10 ratings; one pilot alone strays further."""

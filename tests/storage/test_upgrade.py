@@ -14,6 +14,7 @@ from steelyard import Study
 from steelyard.errors import StoreError
 from steelyard.storage.engine import HEAD, alembic_config, open_engine
 from steelyard.storage.tables import metadata
+from steelyard.study.forgetting import take_out
 from steelyard.study.rebuild import unaltered
 from tests.storage.old_studies import ANSWERS, dump_of, write_folder
 
@@ -50,6 +51,11 @@ def test_a_database_of_every_schema_opens_and_goes_on(old_database, tmp_path):
         assert study.status().judgments == 7
         token = study.access.grant("session", annotator="cleo")
         assert study.access.find("session", token).annotator == "cleo"
+        # Events without seals get them when somebody is forgotten for the first time.
+        take_out(study, "ann")
+        list(unaltered(study.events()))
+        assert study.status().judgments == 7 - len(ANSWERS["ann"])
+        assert "ann" not in {event.annotator for event in study.events()}
     engine = open_engine(old_database)
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": "steelyard_version"})

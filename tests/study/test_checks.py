@@ -95,7 +95,7 @@ def test_who_fails_the_checks_is_excluded_and_their_budget_is_asked_again(checke
 
 def test_three_wrong_answers_accuse_nobody(checked):
     with Study.open(checked("rate = 0.9")) as study:
-        work(study, "ann", 0.0, np.random.default_rng(0), most=4)
+        work(study, "ann", 0.0, np.random.default_rng(0), most=3)
         assert study.annotators.excluded == {}
 
 
@@ -258,35 +258,35 @@ def test_checks_of_one_annotator_are_spread_over_their_tasks(checked):
 
 
 def test_the_first_checks_come_early_one_in_each_part_of_the_first_tasks(checked):
-    """With the default settings: five checks in the first 25 tasks, one of every five; then about one of twenty."""
+    """With the default settings: four checks in the first 12 tasks, one of every three; then about one of twenty."""
     with Study.open(checked("rate = 0.05", judgments=200)) as study:
         for number in range(12):
-            work(study, f"ann {number}", 1.0, np.random.default_rng(number), most=25)
+            work(study, f"ann {number}", 1.0, np.random.default_rng(number), most=12)
             purposes = study.judgments().filter(pl.col("annotator") == f"ann {number}")["purpose"].to_list()
-            parts = [purposes[start : start + 5].count("check") for start in range(0, 25, 5)]
+            parts = [purposes[start : start + 3].count("check") for start in range(0, 12, 3)]
             # The usual rate applies between a check and the next part, so a check may come before its part begins.
-            assert np.all(np.cumsum(parts) >= [1, 2, 3, 4, 5])
-            assert sum(parts) <= 8
+            assert np.all(np.cumsum(parts) >= [1, 2, 3, 4])
+            assert sum(parts) <= 7
         work(study, "ann 0", 1.0, np.random.default_rng(99), most=75)
-        later = study.judgments().filter(pl.col("annotator") == "ann 0")["purpose"].to_list()[25:]
+        later = study.judgments().filter(pl.col("annotator") == "ann 0")["purpose"].to_list()[12:]
         assert later.count("check") <= 12  # 3.75 expected
 
 
-@pytest.mark.parametrize(("n_checks", "n_tasks", "expected"), [(0, 0, 1 / 5), (0, 3, 1 / 2), (0, 4, 1), (0, 9, 1)])
+@pytest.mark.parametrize(("n_checks", "n_tasks", "expected"), [(0, 0, 1 / 3), (0, 1, 1 / 2), (0, 2, 1), (0, 9, 1)])
 def test_a_check_is_certain_at_the_end_of_its_part(n_checks, n_tasks, expected):
     assert Checks(file="x").probability(n_checks, n_tasks) == pytest.approx(expected)
 
 
 def test_many_checks_before_an_exclusion_do_not_crowd_out_the_tasks():
-    assert Checks(file="x", min_checks=50).probability(0, 0) == pytest.approx(1 / 5)
+    assert Checks(file="x", min_checks=50).probability(0, 0) == pytest.approx(1 / 3)
     assert Checks(file="x", min_checks=50, min_checks_within=60).early_tasks == 60
 
 
 def test_between_parts_and_afterwards_checks_come_at_the_usual_rate():
     rule = Checks(file="x", rate=0.05)
     assert rule.probability(1, 2) == 0.05
-    assert rule.probability(1, 5) == pytest.approx(1 / 5)
-    assert rule.probability(5, 25) == 0.05
+    assert rule.probability(1, 3) == pytest.approx(1 / 3)
+    assert rule.probability(4, 12) == 0.05
 
 
 @pytest.mark.slow
@@ -306,9 +306,9 @@ def test_the_plan_says_when_checks_can_act_and_what_prevents_it():
     base = {"title": "t", "question": "q", "items": "i.csv", "protocol": {"name": "direct"}}
     config = parse_config({**base, "quality": {"checks": {"file": "c.csv"}}})
     plan = describe_checks(config, 30)
-    assert "5 checks within the first 25 tasks" in plan.sentences[0]
+    assert "4 checks within the first 12 tasks" in plan.sentences[0]
     assert plan.warnings == ()
-    assert "needs 5 answered checks, and the number of checks is 3" in describe_checks(config, 3).warnings[0]
-    short = parse_config({**base, "quality": {"checks": {"file": "c.csv"}}, "annotators": {"max_tasks": 20}})
-    assert "min_checks_within = 20" in describe_checks(short, 30).warnings[0]
+    assert "needs 4 answered checks, and the number of checks is 3" in describe_checks(config, 3).warnings[0]
+    short = parse_config({**base, "quality": {"checks": {"file": "c.csv"}}, "annotators": {"max_tasks": 10}})
+    assert "min_checks_within = 10" in describe_checks(short, 30).warnings[0]
     assert describe_checks(parse_config(base), 0).sentences == ()

@@ -164,3 +164,11 @@ def test_judgments_and_exports_say_whose_they_are(folder):
         assert kinds == {"ann": ("person", True), "bob": ("person", True), "gpt": ("model", False)}
         assert len(study.observations("ratings", annotator_kind="model")[""]) == 8
         assert np.isclose(table.filter(table["annotator"] == "gpt")["cost"].sum(), 0.008)
+
+
+def test_the_basis_of_scores_with_a_judge_as_prior_is_never_said_to_be_people_alone(make_study):
+    extra = '[model]\nname = "calibrated_scale"\n[judges]\ncovariates = ["length"]'
+    folder = make_study('name = "direct"\n' + extra)
+    with Study.open(folder) as study:
+        assert "as a prior" in study.judges.basis().sentence
+        assert "length" in study.judges.basis().sentence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steelyard.analysis.analysis import Analysis
-from steelyard.analysis.unjudged import count_unjudged
+from steelyard.analysis.unjudged import count_unjudged, with_unjudged
 from steelyard.errors import AnswerError
 from steelyard.report.sections import participation
 from steelyard.study import Study
@@ -46,6 +46,8 @@ def test_an_item_that_cannot_be_judged_counts_as_asked_and_not_in_the_scores(stu
     counts = count_unjudged(analysis.history, study.config)
     assert counts.cannot_judge == 2
     assert counts.items.rows() == [("w0", 2, 2, 0, "too short (2)")]
+    column = {row["item"]: row["cannot_judge"] for row in with_unjudged(study.scores(), counts).iter_rows(named=True)}
+    assert column == {"w0": 2, "w1": 0, "w2": 0, "w3": 0}
     facts = str(participation.section(analysis))
     assert "cannot judge" in facts
     assert "too short (2)" in facts

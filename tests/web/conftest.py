@@ -122,11 +122,15 @@ def start_in_thread(
     proxies: Sequence[str] = (),
     public_url: str | None = None,
     workspace: Path | None = None,
+    root_path: str = "",
+    **options: Any,
 ) -> Server:
     """Serve studies from a thread of this process."""
     need_marker("server")
-    studies = Studies(folders, database=database, workspace=workspace)
-    app = create_app(studies, token=token, limits=limits, proxies=read_proxies(proxies), public_url=public_url)
+    studies = Studies(folders, database=database, workspace=workspace, root_path=root_path)
+    app = create_app(
+        studies, token=token, limits=limits, proxies=read_proxies(proxies), public_url=public_url, **options
+    )
     config = uvicorn.Config(app, host="127.0.0.1", port=0, **SERVER_OPTIONS)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -143,7 +147,7 @@ def start_in_thread(
         studies.close()
 
     slug = next((served.slug for served in studies.all()), "")
-    return Server(f"http://127.0.0.1:{port}", slug, folders, stop, token, studies)
+    return Server(f"http://127.0.0.1:{port}{root_path}", slug, folders, stop, token, studies)
 
 
 def start_process(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from html.parser import HTMLParser
@@ -72,6 +73,38 @@ def test_hostile_content_does_nothing(content, kind):
         if "src" in attributes:
             assert (attributes["src"] or "").startswith(MEDIA), html
             assert ".." not in (attributes["src"] or ""), html
+
+
+@pytest.mark.parametrize("kind", ["code", "conversation"])
+@pytest.mark.parametrize("content", HOSTILE)
+def test_hostile_code_and_turns_do_nothing(content, kind):
+    turns = json.dumps([{"role": content[:40], "content": f"{content}\n\n```html\n{content}\n```"}])
+    html = render(turns if kind == "conversation" else content, kind, MEDIA, "html").html
+    for tag, attributes in Elements(html).found:
+        assert tag in SAFE_TAGS | {"pre", "code"}, html
+        assert set(attributes) <= SAFE_ATTRIBUTES | {"class", "data-role"}, html
+        for name in ("href", "src"):
+            assert not re.match(r"\s*(javascript|data|vbscript):", (attributes.get(name) or "").lower()), html
+
+
+def test_code_is_coloured_by_its_language_and_its_letters_stay_the_same():
+    code = "def f(x):\n    return '<b>'  # no\n"
+    page = render(f"```python\n{code}```", "markdown", MEDIA).html
+    assert '<span class="code-keyword">def</span>' in page
+    assert '<span class="code-comment"># no</span>' in page
+    letters = re.sub(r"<[^>]+>", "", page)
+    assert letters.strip() == code.strip().replace("<", "&lt;").replace(">", "&gt;")
+    assert "<span" not in render(f"```nonsense\n{code}```", "markdown", MEDIA).html
+    assert "<span" not in render(code * 2000, "code", MEDIA, "python").html
+    assert 'class="evil"' not in render('<span class="evil code-name">x</span>', "html", MEDIA).html
+
+
+def test_turns_have_their_roles_and_directions():
+    talk = json.dumps([{"role": "user", "content": "مرحبا"}, {"role": "assistant", "content": "Hello *you*"}])
+    page = render(talk, "conversation", MEDIA).html
+    assert re.findall(r'data-role="(\w+)"', page) == ["user", "assistant"]
+    assert re.findall(r'class="turn-text" dir="(\w+)"', page) == ["rtl", "ltr"]
+    assert "<em>you</em>" in page
 
 
 def test_plain_text_is_shown_as_it_is():

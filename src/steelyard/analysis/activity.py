@@ -130,7 +130,7 @@ _DESCRIPTIONS: dict[str, tuple[str, Callable[[Any, str], str]]] = {
     ev.ConfigChanged.kind: ("study", lambda data, _: ""),
     ev.ItemsAdded.kind: ("study", lambda data, _: f"{_count(len(data.items), 'item')} added or changed"),
     ev.ChecksAdded.kind: ("quality", lambda data, _: f"{_count(len(data.questions), 'check question')} loaded"),
-    ev.CheckResolved.kind: ("quality", lambda data, _: f"Check {data.check}: expected answer found {data.verdict}"),
+    ev.CheckResolved.kind: ("quality", lambda data, _: f"Check {data.check} resolved: expected answer {data.verdict}"),
     ev.Excluded.kind: ("annotators", lambda _, annotator: f"{annotator} excluded"),
     ev.Readmitted.kind: ("annotators", lambda _, annotator: f"{annotator} readmitted"),
     ev.Forgotten.kind: (

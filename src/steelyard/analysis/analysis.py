@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from steelyard.analysis.annotators import annotator_table
+from steelyard.analysis.carelessness import careless_signals
 from steelyard.analysis.history import History, HistoryReader, history_of, observations_of
 from steelyard.analysis.kinds import KindAgreement, agreement_by_kind
 from steelyard.analysis.marked_errors import error_counts, severity_order
+from steelyard.analysis.rater_effects import RaterEffects, rater_effects
 from steelyard.analysis.reliability import StageReliability, stage_reliability, with_marks, without_tasks
 from steelyard.analysis.tournaments import TournamentAnalysis, has_tournaments, tournament_analysis
 from steelyard.analysis.verdict import Verdict, verdict_of
@@ -189,7 +191,25 @@ class Analysis:
     @cached_property
     def annotators(self) -> pl.DataFrame:
         """The table of annotators, people and models, under their names outside the study."""
-        return self.names.frame(annotator_table(self.history, self.study))
+        table = annotator_table(self.history, self.study)
+        for extra in (self.rater_effects.by_annotator(), self._careless_signals()):
+            table = table.join(extra, on="annotator", how="left", maintain_order="left")
+        return self.names.frame(table).with_columns(self.names.column("copies"))
+
+    def _careless_signals(self) -> pl.DataFrame:
+        has_models = bool(self.history.model_records)
+        stages = self.study.config.stages if has_models else ()
+        parts = [(stage.name, self.model_observations(stage)) for stage in stages]
+        return careless_signals(self.history, self.rater_effects.answers, parts)
+
+    @cached_property
+    def rater_effects(self) -> RaterEffects:
+        """Infit, outfit, severity and drift from people's judgments that count, under the annotators' real ids."""
+        stages = self.study.config.stages
+        return rater_effects(
+            self.history,
+            [(stage.name, self._collected(stage.protocol.kinds[0], stage.name, people=True)) for stage in stages],
+        )
 
     @cached_property
     def agreement_by_kind(self) -> list[KindAgreement]:

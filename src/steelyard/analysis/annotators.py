@@ -19,6 +19,9 @@ _WORK = {
     "kind": pl.String,
     "judgments": pl.Int64,
     "median_seconds": pl.Float64,
+    "seconds_per_item": pl.Float64,
+    "first_action": pl.Float64,
+    "changed": pl.Float64,
     "first": TIME,
     "last": TIME,
     "late": pl.Int64,
@@ -33,7 +36,10 @@ def annotator_table(history: History, study: Study) -> pl.DataFrame:
 
     Models have the columns of their work and of their agreement with people; rules about speed are not for them.
 
-    Columns: `kind` (person or model), `judgments`, `median_seconds` per judgment, `first`, `last`, `late`, `flags`,
+    Columns: `kind` (person or model), `judgments`, `median_seconds` per judgment, `seconds_per_item` (of pages with
+    several items: the median of a judgment's time divided by its items), `first_action` (median seconds before the
+    answer was first touched),
+    `changed` (proportion of answers that were changed before they were sent), `first`, `last`, `late`, `flags`,
     `skips`, `excluded` (the reason, or null); `agreement` with `agreement_lower`, `agreement_upper`, `shared` (what it
     rests on) and `measure`; `bias` and `noise` (mean and sd of the difference from the others' mean, ratings only);
     `self_consistency` and `repeats`; `accuracy` in `checks` questions with known answers, with its interval; and the
@@ -43,7 +49,7 @@ def annotator_table(history: History, study: Study) -> pl.DataFrame:
     models = set(study.judges.names())
     work = _work(history, models)
     stages, items, excluded = study.config.stages, study.items, set(history.excluded)
-    people_signals = annotator_signals(stages, items, history.records, excluded)
+    people_signals = annotator_signals(stages, items, history.records, excluded, study.config.page)
     model_signals = _with_people(study, history, models)
     for extra in (
         pl.concat([people_signals, model_signals], how="diagonal").drop("judgments"),
@@ -66,7 +72,8 @@ def _with_people(study: Study, history: History, models: set[str]) -> pl.DataFra
         return pl.DataFrame(schema={"annotator": pl.String})
     judgments = [*history.records, *(j for j in history.model_records if j.purpose not in ABOUT_ANNOTATORS)]
     # Like an excluded annotator, a model is compared with the others and not the others with it.
-    table = annotator_signals(study.config.stages, study.items, judgments, set(history.excluded) | models)
+    excluded = set(history.excluded) | models
+    table = annotator_signals(study.config.stages, study.items, judgments, excluded, study.config.page)
     agreement = ("annotator", "agreement", "agreement_lower", "agreement_upper", "shared", "measure", "bias", "noise")
     return table.filter(pl.col("annotator").is_in(list(models))).select(
         name for name in agreement if name in table.columns
@@ -90,15 +97,22 @@ def checked(results: Mapping[str, tuple[int, int]]) -> pl.DataFrame:
 
 
 def _work(history: History, models: set[str]) -> pl.DataFrame:
-    columns = ("annotator", "seconds", "at", "late")
+    columns = ("annotator", "seconds", "at", "late", "items")
     by_models = pl.DataFrame(
         {name: [getattr(judgment, name) for judgment in history.model_records] for name in columns},
         schema={name: history.judgments.schema[name] for name in columns},
     )
-    own = pl.concat([history.judgments.filter(pl.col("annotator") != "").select(columns), by_models])
+    people = history.judgments.filter(pl.col("annotator") != "").select(*columns, "first_action", "changes")
+    own = pl.concat([people, by_models], how="diagonal")
     work = own.group_by("annotator").agg(
         pl.len().cast(pl.Int64).alias("judgments"),
         pl.col("seconds").median().alias("median_seconds"),
+        pl.when(pl.col("items").list.len() > 1)
+        .then(pl.col("seconds") / pl.col("items").list.len())
+        .median()
+        .alias("seconds_per_item"),
+        pl.col("first_action").median(),
+        (pl.col("changes") > 0).mean().alias("changed"),
         pl.col("at").min().alias("first"),
         pl.col("at").max().alias("last"),
         pl.col("late").sum().cast(pl.Int64).alias("late"),

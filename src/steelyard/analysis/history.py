@@ -43,6 +43,8 @@ _JUDGMENTS = {
     "comment": pl.String,
     "first_action": pl.Float64,
     "changes": pl.Int64,
+    "untrusted": pl.Int64,
+    "pastes": pl.Int64,
 }
 _PICKS = {
     "seq": pl.Int64,
@@ -201,6 +203,8 @@ def _judgment_row(judgment: Judgment) -> tuple[Any, ...]:
         judgment.comment,
         judgment.effort.first_action if judgment.effort else None,
         judgment.effort.changes if judgment.effort else None,
+        judgment.effort.untrusted if judgment.effort else None,
+        judgment.effort.pastes if judgment.effort else None,
     )
 
 

@@ -6,6 +6,7 @@ Each function returns a frame or a small record, which `charts` draws. None take
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import singledispatch
@@ -226,6 +227,29 @@ def ranked_items(scores: pl.DataFrame, items: list[Item]) -> pl.DataFrame:
     first = scores.columns[0]
     joined = scores.join(texts, left_on=first, right_on="item", how="left", maintain_order="left")
     return joined.select(first, "text", pl.exclude(first, "text"))
+
+
+ITEM_COLUMN_PREFIX = "item."
+_MOST_ITEM_COLUMNS = 30
+_LONGEST_CELL = 200
+
+
+def item_columns(items: Sequence[Item]) -> pl.DataFrame:
+    """Return what is known about items besides their texts: `item`, `item.system`, `item.tags` and further columns.
+
+    Values are shortened to 200 characters; there are at most 30 columns.
+    """
+    rows = [
+        {"system": item.group, "tags": "; ".join(item.tags) or None, "gold": item.gold, **item.metadata}
+        for item in items
+    ]
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if any(row.get(name) for row in rows)]
+    columns = {
+        f"{ITEM_COLUMN_PREFIX}{name}": [(row.get(name) or "")[:_LONGEST_CELL] or None for row in rows]
+        for name in names[:_MOST_ITEM_COLUMNS]
+    }
+    schema = dict.fromkeys(("item", *columns), pl.String)
+    return pl.DataFrame({"item": [item.id for item in items], **columns}, schema=schema)
 
 
 def score_histogram(scores: pl.DataFrame, *, bins: int = 20, scale: tuple[float, float] | None = None) -> pl.DataFrame:

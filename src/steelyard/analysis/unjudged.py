@@ -36,6 +36,14 @@ class Unjudged:
     comments: int
 
 
+def with_unjudged(scores: pl.DataFrame, unjudged: Unjudged) -> pl.DataFrame:
+    """Add the column `cannot_judge` to a table of items: how many answers said that the item cannot be judged."""
+    counts = unjudged.items.select("item", "cannot_judge")
+    return scores.join(counts, on="item", how="left", maintain_order="left").with_columns(
+        pl.col("cannot_judge").fill_null(0)
+    )
+
+
 def count_unjudged(history: History, config: StudyConfig) -> Unjudged:
     """Count over the judgments that count in the scores."""
     protocols = {stage.name: stage.protocol for stage in config.stages}

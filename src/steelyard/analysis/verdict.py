@@ -200,6 +200,7 @@ def next_steps(
     `left` and `speed` are the forecast and the present rate; `annotators` is the table of annotators.
     """
     steps = [
+        *_about_deviations(status),
         *_about_state(status, verdict),
         *_about_checks(disputed_checks),
         *([] if annotators is None else _about_annotators(annotators)),
@@ -216,6 +217,14 @@ def _about_state(status: Status, verdict: Verdict) -> list[NextStep]:
     if verdict.outcome == "empty" and status.state == "open":
         return [NextStep("Send annotators the link, or judge some items yourself.", "overview")]
     return []
+
+
+def _about_deviations(status: Status) -> list[NextStep]:
+    if not status.deviations:
+        return []
+    count = len(status.deviations)
+    noun = "deviation" if count == 1 else "deviations"
+    return [NextStep(f"{count} {noun} from the preregistration: {' '.join(status.deviations)}", "overview")]
 
 
 def _about_checks(disputed: int) -> list[NextStep]:
@@ -242,7 +251,7 @@ def _about_progress(status: Status, verdict: Verdict, left: Forecast, speed: Est
         return [NextStep("The target is reached. You can close the study and create the report.", "export")]
     if is_finished and verdict.outcome in {"below", "near"}:
         return [
-            NextStep("All planned judgments are in. Plan more judgments per item to reach the target.", "edit"),
+            NextStep("All planned judgments are collected. Plan more judgments per item to reach the target.", "edit"),
             NextStep("Create the report.", "export"),
         ]
     if status.judgments and (is_finished or status.state == "closed"):

@@ -97,8 +97,14 @@ class Commands(LazyGroup):
         Entry(
             "schema", "schema:schema", CREATE, "Print the JSON Schema of study.toml, for editors and other programs."
         ),
-        Entry("plan", "plan:plan", CREATE, "Estimate by simulation how many judgments a target reliability needs."),
+        Entry("plan", "plan:plan", CREATE, "Estimate by simulation how many judgments a target needs."),
         Entry("serve", "serve:serve", COLLECT, "Serve studies: pages for annotators, and a dashboard for you."),
+        Entry(
+            "doctor",
+            "doctor:doctor",
+            COLLECT,
+            "Check a deployment: studies, databases, disk, backups and public address.",
+        ),
         Entry("judge", "judge:judge", COLLECT, "Answer a study's tasks in the terminal."),
         Entry("invite", "invite:invite", COLLECT, "Create personal links, one per name."),
         Entry("remind", "invite:remind", COLLECT, "Write a reminder for each invited annotator who has not finished."),
@@ -112,6 +118,12 @@ class Commands(LazyGroup):
             COLLECT,
             "Summarise a pilot: time, pay per hour, agreement, and cost of the full run.",
         ),
+        Entry(
+            "freeze",
+            "freeze:freeze",
+            COLLECT,
+            "Write plan, hypotheses, rules and analysis into the log, before any answer.",
+        ),
         Entry("status", "status:status", MONITOR, "Print a study's progress."),
         Entry("state", "state:state", MONITOR, "Open, pause or close a study."),
         Entry(
@@ -124,7 +136,7 @@ class Commands(LazyGroup):
             "quality",
             "quality:quality",
             ANNOTATORS,
-            "Print quality statistics of each annotator: checks, speed, agreement.",
+            "Print quality statistics of annotators: checks, agreement, severity, drift.",
         ),
         Entry(
             "resolve-check",

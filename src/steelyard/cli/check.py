@@ -20,6 +20,7 @@ def check(folder: StudyFolder) -> None:
     from steelyard.study import Study
     from steelyard.study.check_plan import describe_checks
     from steelyard.study.config import CONFIG_FILE
+    from steelyard.study.display import shown_columns, unblinding_warnings
     from steelyard.study.opening import check_study, read_checks
 
     config, items = check_study(existing_folder(folder))
@@ -28,10 +29,13 @@ def check(folder: StudyFolder) -> None:
         Study.open(folder).close()
     console = Console(highlight=False, markup=False)
     print_done(f"{CONFIG_FILE} and {len(items):,} items are valid.")
-    extras = dict.fromkeys(name for item in items for name in item.metadata)
+    if config.page.fields:
+        console.print(f"  annotators see: {', '.join(field.column for field in config.page.fields)}", soft_wrap=True)
+    columns = shown_columns(config.page)
+    extras = dict.fromkeys(name for item in items for name in item.metadata if name not in columns)
     if extras:
         console.print(f"  further columns, not shown to annotators: {', '.join(extras)}", soft_wrap=True)
-    warnings: list[str] = []
+    warnings = unblinding_warnings(config.page, items)
     for stage in config.stages:
         size = stage.protocol.task_size
         task_size = f"{size} items per task" if size > 1 else "one item per task"

@@ -240,7 +240,7 @@ def _print_links(studies: list[ServedStudy], port: int, token: str, annotators: 
     for served in studies:
         line(f"{served.study.config.title}: {served.study.config.question}")
         # A link with the token that leads straight to the dashboard.
-        line(f"  dashboard  {base}/manage/{served.slug}/?token={token}")
+        line(f"  dashboard  {base}{served.manage_url}?token={token}")
         line(f"  annotate   {base}{served.url}")
     line("")
     line("Things to try", "bold")

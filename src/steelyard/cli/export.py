@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +14,7 @@ from steelyard.cli.options import Format, RealIdsOption, StudyFolder, open_study
 if TYPE_CHECKING:
     import polars as pl
 
+    from steelyard.analysis.analysis import Analysis
     from steelyard.study import Study
 
 
@@ -27,6 +29,9 @@ class What(StrEnum):
     reliability = "reliability"
     log = "log"
     annotators = "annotators"
+    rater_effects = "rater_effects"
+    item_fit = "item_fit"
+    quality = "quality"
     items = "items"
     sources = "sources"
     adequacy = "adequacy"
@@ -71,9 +76,9 @@ def export(
 ) -> None:
     """Export judgments, scores, the event log or a complete data set.
 
-    Tables: judgments, answers, scores, systems, differences, reliability, log, annotators (with pseudonyms), items; of
-    error marking: marks, and wmt (a .jsonl or .tsv file: ESA or MQM as at WMT); of tournaments: sources, adequacy,
-    effort.
+    Tables: judgments, answers, scores, systems, differences, reliability, log, annotators (with pseudonyms), items;
+    quality (annotators' work), rater_effects (infit, outfit, severity, drift), item_fit; of error marking: marks, and
+    wmt (a .jsonl or .tsv file: ESA or MQM as at WMT); of tournaments: sources, adequacy, effort.
 
     Example: steelyard export words --what scores -o scores.csv
     """
@@ -118,20 +123,26 @@ def export(
         print_frame(frame, form)
 
 
+_ANALYSED: dict[What, Callable[[Analysis], pl.DataFrame]] = {
+    What.systems: lambda analysis: analysis.system_table(),
+    What.differences: lambda analysis: analysis.system_table(differences=True),
+    What.reliability: lambda analysis: analysis.reliability_table(),
+    What.quality: lambda analysis: analysis.annotators,
+    What.rater_effects: lambda analysis: analysis.names.frame(analysis.rater_effects.annotators),
+    What.item_fit: lambda analysis: analysis.rater_effects.items,
+}
+
+
 def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.DataFrame:
     from steelyard.formats import item_table
     from steelyard.study.exporting import conventional_judgments, people_table
 
     if what in {What.scores, What.items}:
-        return study.scores() if what is What.scores else item_table(study.items)
-    if what in {What.systems, What.differences}:
+        return _scores(study) if what is What.scores else item_table(study.items)
+    if what in _ANALYSED:
         from steelyard.analysis.analysis import Analysis
 
-        return Analysis.of(study).system_table(differences=what is What.differences)
-    if what is What.reliability:
-        from steelyard.analysis.analysis import Analysis
-
-        return Analysis.of(study).reliability_table()
+        return _ANALYSED[what](Analysis.of(study, real_ids=real_ids))
     if what in {What.sources, What.adequacy, What.effort, What.marks}:
         return (_marks if what is What.marks else _tournament_table)(study, what, real_ids)
     if what is What.answers:
@@ -151,6 +162,17 @@ def _write_wmt(study: Study, output: Path | None, real_ids: bool) -> None:
         )
     count = write_wmt(study, output, real_ids=real_ids)
     typer.echo(f"{count:,} lines written to {output}", err=True)
+
+
+def _scores(study: Study) -> pl.DataFrame:
+    """Return the scores, with the answers that an item cannot be judged where the study offers them."""
+    scores = study.scores()
+    if not study.config.answers.cannot_judge or "item" not in scores.columns:
+        return scores
+    from steelyard.analysis.history import history_of
+    from steelyard.analysis.unjudged import count_unjudged, with_unjudged
+
+    return with_unjudged(scores, count_unjudged(history_of(study), study.config))
 
 
 def _marks(study: Study, what: What, real_ids: bool) -> pl.DataFrame:

@@ -65,16 +65,20 @@ def judge(
 
 def _one_task(study: Study, task: Task, console: Console) -> None:
     from steelyard.cli.prompts import ask_for
+    from steelyard.study.display import item_parts, part_beside
 
     stage = study.core.stage_of(task)
     protocol = stage.protocol
     began = monotonic()
     console.print()
     console.print(study.config.question_of(stage), style="bold", markup=False)
-    for context in dict.fromkeys(item.context for item in task.items if item.context):
+    page = study.config.page
+    contexts = (part_beside(item, "context", page) for item in task.items)
+    for context in dict.fromkeys(part.plain() for part in contexts if part is not None):
         console.print(f"  {context}", style="italic", markup=False)
     for number, item in enumerate(task.items, start=1):
-        console.print((f"  {number}  " if len(task.items) > 1 else "  ") + item.text, markup=False)
+        texts = [f"{part.label}: {part.plain()}" if part.label else part.plain() for part in item_parts(item, page)]
+        console.print((f"  {number}  " if len(task.items) > 1 else "  ") + "\n     ".join(texts), markup=False)
     while True:
         try:
             study.tell(task, ask_for(protocol, task.items, _prompt), seconds=round(monotonic() - began, 1))

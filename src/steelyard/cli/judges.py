@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ import typer
 from steelyard.cli.options import ColumnsOption, Format, FormatOption, StudyFolder, open_study, pairs
 
 if TYPE_CHECKING:
-    from steelyard.judges import Progress, QuestionPlan, RunResult
+    from steelyard.judges import Progress, Question, QuestionPlan, QuestionsByGain, RunResult
     from steelyard.judges.running import Estimate, Judge
     from steelyard.study import Study
 
@@ -62,6 +62,9 @@ def run(
         bool, typer.Option("--both-orders/--one-order", help="Ask comparisons in both orders.")
     ] = True,
     limit: Annotated[int | None, typer.Option(min=1, help="Judge only this many items, drawn at random.")] = None,
+    by_gain: Annotated[
+        bool, typer.Option("--by-gain", help="Ask only where a model is worth more per cost than a person.")
+    ] = False,
     concurrency: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of parallel requests.")] = 4,
     requests_per_minute: Annotated[float, typer.Option(min=0, help="Rate limit; 0 for no limit.")] = 0.0,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds to wait for an answer.")] = 60.0,
@@ -79,7 +82,8 @@ def run(
     """Let one or more models judge a study, or a file of items.
 
     Models' judgments are stored separately from people's; they are used in the scores only if study.toml enables it.
-    Questions that were answered before are not asked again.
+    Questions that were answered before are not asked again. With --by-gain, the design (adaptive, with model_cost)
+    chooses the items; the run ends when people are worth more.
 
     Example: steelyard judges run words --model gpt-4o-mini --input-price 0.15 --output-price 0.6 --dry-run
     """
@@ -105,7 +109,8 @@ def run(
     with _opened(source, question, protocol, output) as (study, cache):
         failed = False
         for judge in _judges(study, model or [], function, options, cache):
-            failed |= _run_one(study, judge, name, plan, concurrency, max_cost, dry_run)
+            questions = _questions(study, plan, by_gain, dry_run)
+            failed |= _run_one(study, judge, name, questions, concurrency, max_cost, dry_run)
         if output is not None and not dry_run:
             _write_judgments(study, output)
     if failed:
@@ -150,7 +155,8 @@ def _judges(
         return
     file = options["prompt"]
     template = TEMPLATE if file is None else file.read_text(encoding="utf-8")
-    prompt = Prompt(study.config.question, study.annotators.texts().instructions or "", template)
+    instructions = study.annotators.texts().instructions or ""
+    prompt = Prompt(study.config.question, instructions, template, page=study.config.page)
     names = ("temperature", "max_tokens", "timeout", "concurrency", "requests_per_minute")
     settings = Settings(**{name: options[name] for name in names})
     replies = ReplyCache(cache)
@@ -174,27 +180,37 @@ def _function(target: str) -> Any:
         raise ConfigError(f"{target} cannot be imported: {error}.", "Give module:function.") from None
 
 
+def _questions(study: Study, plan: QuestionPlan, by_gain: bool, dry_run: bool) -> Sequence[Question] | QuestionsByGain:
+    from steelyard.judges import QuestionsByGain, plan_questions
+
+    if not by_gain:
+        return plan_questions(study, plan)
+    questions = QuestionsByGain(study, plan.limit)
+    # Without answers in between, these are the items where the model is worth more now.
+    return list(questions) if dry_run else questions
+
+
 def _run_one(
     study: Study,
     judge: Judge,
     name: str | None,
-    plan: QuestionPlan,
+    questions: Sequence[Question] | QuestionsByGain,
     concurrency: int,
     max_cost: float | None,
     dry_run: bool,
 ) -> bool:
     """Run, or estimate, one judge; return whether questions are left without an answer."""
-    from steelyard.judges import ModelJudge, estimate, plan_questions, run_judge
+    from steelyard.judges import ModelJudge, QuestionsByGain, estimate, run_judge
 
-    questions = plan_questions(study, plan)
     chosen = name or judge.model
-    if dry_run:
+    if dry_run and not isinstance(questions, QuestionsByGain):
         if isinstance(judge, ModelJudge):
             _print_estimate(chosen, estimate(study, judge, chosen, questions), study)
         else:
             typer.echo(f"{chosen}: {len(questions):,} questions")
         return False
-    with _progress_bar(chosen, len(questions)) as on_progress:
+    total = len(study.items) if isinstance(questions, QuestionsByGain) else len(questions)
+    with _progress_bar(chosen, total) as on_progress:
         result = run_judge(
             study,
             judge,
@@ -250,11 +266,12 @@ def _print_result(name: str, result: RunResult) -> None:
         parts.append(f"{meter.input_tokens:,} tokens sent, {meter.output_tokens:,} received")
     if meter.cost:
         parts.append(f"cost {meter.cost:.4g}")
-    if result.answered or result.already:
+    if result.answered or result.already or result.ending:
         print_done("; ".join(parts) + ".")
     else:
         typer.echo(f"✗ {name}: no question was answered.", err=True)
-    notes = [f"{count:,} retries after: {kind}" for kind, count in result.retries.items()]
+    notes = [result.ending] if result.ending else []
+    notes += [f"{count:,} retries after: {kind}" for kind, count in result.retries.items()]
     kinds = Counter(failure.kind for failure in result.failures)
     for kind, count in kinds.most_common():
         first = next(failure for failure in result.failures if failure.kind == kind)
@@ -375,9 +392,10 @@ def systems(
     ] = False,
     form: FormatOption = Format.table,
 ) -> None:
-    """Score systems from people's judgments of some items and a judge's scores of all (prediction-powered means).
+    """Score systems by people's judgments and a judge's scores.
 
-    The intervals are valid however poor the judge is, provided that people judged a random sample of the items.
+    People judge some items, and the judge scores all items (prediction-powered means). The intervals are valid however
+    poor the judge is, provided that people judged a random sample of the items.
 
     Example: steelyard judges systems mt --judge gpt-4o
     """
@@ -412,7 +430,7 @@ def report(
     by: Annotated[str | None, typer.Option("--by", help="Column of the items for subgroups; default: system.")] = None,
     form: FormatOption = Format.table,
 ) -> None:
-    """Compare each model with people: agreement, bias, consistency, and where they disagree.
+    """Compare each model with people: agreement, bias, consistency, differences.
 
     Example: steelyard judges report words
     """

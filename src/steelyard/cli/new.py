@@ -231,7 +231,7 @@ def _plain_study(
         "design": _design_settings(
             choices.design or cls.default_design, choices.judgments, cls(**settings).task_size, n_comparable
         ),
-        "model": {"name": choices.model or cls.model_of_new_studies()},
+        "model": {"name": choices.model or cls.model_of_new_studies(choices.design or cls.default_design)},
         "annotators": {"lease_minutes": 30},
     }
     comments = {"annotators.lease_minutes": "a task not answered within this time is reassigned"}

@@ -1,4 +1,4 @@
-"""steelyard plan: how many judgments a reliability takes, by protocol and design."""
+"""steelyard plan: how many judgments a target takes, by protocol and design."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
-    from steelyard.simulate import Plan, Population
+    from steelyard.formats import JudgmentFile
+    from steelyard.simulate import Plan, PlanOption, Population
     from steelyard.simulate.plan_layout import Layout
+    from steelyard.simulate.plan_targets import Target
 
 
 def plan(
@@ -55,12 +57,51 @@ def plan(
             help="Set system_sd, source_sd or interaction_sd, from 0 to 1. Repeatable.",
         ),
     ] = None,
-    target: Annotated[
-        float,
+    study: Annotated[
+        Path | None,
         typer.Option(
-            "--target-reliability", "-t", help="Target split-half Spearman correlation, not Spearman–Brown corrected."
+            "--study", metavar="DIR", help="Plan the protocol, design and model of this study.", show_default=False
         ),
-    ] = 0.9,
+    ] = None,
+    target: Annotated[
+        float | None,
+        typer.Option(
+            "--target-reliability",
+            "-t",
+            help="Target split-half Spearman correlation, uncorrected; default: 0.9.",
+            show_default=False,
+        ),
+    ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(
+            "--target-width", help="Target width of 95 % intervals, as a fraction of the scale.", show_default=False
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", min=1, help="Find the right top items with --probability.", show_default=False),
+    ] = None,
+    probability: Annotated[float, typer.Option("--probability", help="Probability that the top is right.")] = 0.9,
+    difference: Annotated[
+        float | None,
+        typer.Option(
+            "--difference",
+            help="Difference between two systems to detect, as a fraction of the scale.",
+            show_default=False,
+        ),
+    ] = None,
+    power: Annotated[float, typer.Option("--power", help="Probability that --difference is significant.")] = 0.8,
+    hours: Annotated[
+        float | None,
+        typer.Option("--hours", min=0.01, help="Report what this many hours of work reach.", show_default=False),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget", min=0.01, help="Report what this cost reaches, with --price or --wage.", show_default=False
+        ),
+    ] = None,
     protocol: Annotated[
         list[str] | None,
         typer.Option("--protocol", "-p", help="Protocol to plan with; default: the common ones. Repeatable."),
@@ -84,6 +125,15 @@ def plan(
         list[str] | None,
         typer.Option("--seconds", metavar="[PROTOCOL=]S", help="Seconds per judgment. Repeatable."),
     ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            "--judge", help="Plan mixes of people and this model or column, from --pilot.", show_default=False
+        ),
+    ] = None,
+    model_price: Annotated[
+        float | None, typer.Option("--model-price", min=0, help="Cost per judgment of --judge.", show_default=False)
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Property of annotators, e.g. noise=0.2. Repeatable."),
@@ -99,60 +149,50 @@ def plan(
     scale: ScaleOption = None,
     skip_bad_rows: SkipBadRowsOption = False,
 ) -> None:
-    """Estimate by simulation how many judgments a target reliability needs.
+    """Estimate by simulation how many judgments a target needs.
+
+    Targets: reliability, width of intervals, the right top items, a difference between systems with given power.
 
     Example: steelyard plan --items 500 --protocol best_worst --target-reliability 0.9 --price 0.15
 
+    A study as it is: steelyard plan --study words
+
+    Two systems: steelyard plan --systems 2 --sources 100 --difference 0.05 --power 0.8
+
     Systems compared on the same sources: steelyard plan --systems 6 --sources 50 · steelyard plan --items outputs.csv
+
+    People and a model: steelyard plan --items 500 --pilot words --judge gpt-4o --price 0.2 --model-price 0.002
     """
-    import os
+    from steelyard.cli.output import print_frame, print_notes, print_whole
+    from steelyard.simulate import Population, Reliability
 
-    import numpy as np
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    _check_options(price, wage, budget, chart)
+    goal = _target(target, width, (top, probability), (difference, power))
+    system_effects = settings(effects, "--set-systems")
+    layout, own = (
+        (_layout(items, systems, sources, system_effects), []) if study is None else _of_study(study, system_effects)
+    )
+    reading: dict[str, Any] = {
+        "kind": kind,
+        "columns": pairs(columns, "--columns"),
+        "scale": scale,
+        "skip_bad_rows": skip_bad_rows,
+    }
+    if judge is not None:
+        from steelyard.cli.plan_mixes import plan_mixes
 
-    from steelyard.cli.output import err_console, print_frame, print_notes, print_whole
-    from steelyard.errors import ConfigError
-    from steelyard.simulate import Population, SystemLayout, choose_options, read_pilot
-    from steelyard.simulate import plan as simulate_plan
-    from steelyard.simulate.plan_options import DEFAULT_OPTIONS, SYSTEM_OPTIONS
-    from steelyard.simulate.planner import REPLICATES
-
-    if price is not None and wage is not None:
-        raise ConfigError(
-            "--price and --wage exclude each other.", "Give the cost per judgment (--price) or per hour (--wage)."
-        )
-    if chart is not None and chart.suffix.lower() not in {".svg", ".png", ".html"}:
-        raise ConfigError(f"'{chart.name}' has no known chart format.", "Use a name that ends in .svg, .png or .html.")
-    layout = _layout(items, systems, sources, settings(effects, "--set-systems"))
-    default = SYSTEM_OPTIONS if isinstance(layout, SystemLayout) else DEFAULT_OPTIONS
-    options = choose_options(layout.n_comparable, protocol or (), design or (), default=default)
+        plan_mixes(judge, pilot, layout.items, (price, model_price), target or 0.9, chart, form, reading)
+        return
+    options = _options(layout, own, protocol or [], design or [])
     paces = _paces(seconds, [option.protocol for option in options])
-    values = settings(set_, "--set")
-    populations: tuple[Population, ...] = (Population.of(values),)
+    populations: tuple[Population, ...] = (Population.of(settings(set_, "--set")),)
     notes: list[str] = []
     if pilot is not None:
         from steelyard.formats import read_judgments
 
-        read = read_judgments(
-            pilot, kind=kind, columns=pairs(columns, "--columns"), scale=scale, skip_bad_rows=skip_bad_rows
-        )
-        fitted = read_pilot(read, np.random.default_rng(seed), start=populations[0])
-        populations = fitted.samples
-        notes += [*read.notes, _pilot_note(fitted.population), *fitted.notes]
-    console = err_console()
-    bar_columns = (TextColumn("simulating"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn())
-    with Progress(*bar_columns, console=console, transient=True) as progress:
-        bar = progress.add_task("", total=len(options) * REPLICATES)
-        result = simulate_plan(
-            layout,
-            target,
-            options,
-            populations=populations,
-            people=annotators,
-            seed=seed,
-            jobs=jobs or os.cpu_count() or 1,
-            on_progress=lambda steps: progress.advance(bar, steps),
-        )
+        populations, pilot_notes = _fitted(read_judgments(pilot, **reading), populations[0], seed)
+        notes += pilot_notes
+    result = _simulated(layout, goal, options, populations, annotators, seed, jobs)
     table = result.table(price=price, wage=wage, seconds=paces)
     if form is Format.table:
         print_whole(_laid_out(table, result))
@@ -161,9 +201,157 @@ def plan(
     if chart is not None:
         from steelyard.report.plan_chart import plan_chart, save_chart
 
-        save_chart(plan_chart(result.curve, table, target), chart)
+        measure = {} if isinstance(goal, Reliability) else {"measure": goal.measure}
+        save_chart(plan_chart(result.curve, table, goal.goal, **measure), chart)
         notes.append(f"chart written to {chart}")
-    print_notes([*notes, *_notes(result, populations[0], pilot is not None)])
+    notes += _reached(result, table, hours, budget, price, wage)
+    sentence = result.preregistration(table.row(0, named=True))
+    print_notes([*notes, *_notes(result, populations[0], pilot is not None), f"for a preregistration: {sentence}"])
+
+
+def _check_options(price: float | None, wage: float | None, budget: float | None, chart: Path | None) -> None:
+    from steelyard.errors import ConfigError
+
+    if price is not None and wage is not None:
+        raise ConfigError(
+            "--price and --wage exclude each other.", "Give the cost per judgment (--price) or per hour (--wage)."
+        )
+    if budget is not None and price is None and wage is None:
+        raise ConfigError("--budget needs the cost of a judgment.", "Add --price (per judgment) or --wage (per hour).")
+    if chart is not None and chart.suffix.lower() not in {".svg", ".png", ".html"}:
+        raise ConfigError(f"'{chart.name}' has no known chart format.", "Use a name that ends in .svg, .png or .html.")
+
+
+def _options(layout: Layout, own: list[PlanOption], protocols: list[str], designs: list[str]) -> list[PlanOption]:
+    """Return the study's own option, and those that were named; the common ones where there is neither."""
+    from steelyard.simulate import SystemLayout, choose_options
+    from steelyard.simulate.plan_options import DEFAULT_OPTIONS, SYSTEM_OPTIONS
+
+    if own and not protocols and not designs:
+        return own
+    default = SYSTEM_OPTIONS if isinstance(layout, SystemLayout) else DEFAULT_OPTIONS
+    names = protocols or [option.protocol for option in own]
+    others = choose_options(layout.n_comparable, names, designs, default=default)
+    return [*own, *(option for option in others if option.name not in {one.name for one in own})]
+
+
+def _fitted(read: JudgmentFile, start: Population, seed: int) -> tuple[tuple[Population, ...], list[str]]:
+    """Return populations that could have produced a pilot, and notes about them."""
+    import numpy as np
+
+    from steelyard.simulate import read_pilot
+
+    fitted = read_pilot(read, np.random.default_rng(seed), start=start)
+    return fitted.samples, [*read.notes, _pilot_note(fitted.population), *fitted.notes]
+
+
+def _simulated(
+    layout: Layout,
+    goal: Target,
+    options: list[PlanOption],
+    populations: tuple[Population, ...],
+    annotators: int,
+    seed: int,
+    jobs: int,
+) -> Plan:
+    """Simulate the options, with a progress bar."""
+    import os
+
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from steelyard.cli.output import err_console
+    from steelyard.simulate import plan as simulate_plan
+    from steelyard.simulate.planner import REPLICATES
+
+    bar_columns = (TextColumn("simulating"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn())
+    with Progress(*bar_columns, console=err_console(), transient=True) as progress:
+        bar = progress.add_task("", total=len(options) * REPLICATES)
+        return simulate_plan(
+            layout,
+            goal,
+            options,
+            populations=populations,
+            people=annotators,
+            seed=seed,
+            jobs=jobs or os.cpu_count() or 1,
+            on_progress=lambda steps: progress.advance(bar, steps),
+        )
+
+
+def _target(
+    reliability: float | None,
+    width: float | None,
+    top: tuple[int | None, float],
+    difference: tuple[float | None, float],
+) -> Target:
+    """Return the one target that was given; by default a reliability of 0.9."""
+    from steelyard.errors import ConfigError
+    from steelyard.simulate import IntervalWidth, Reliability, SystemDifference, TopItems
+
+    targets: list[Target] = []
+    if reliability is not None:
+        targets.append(Reliability(reliability))
+    if width is not None:
+        targets.append(IntervalWidth(width))
+    if top[0] is not None:
+        targets.append(TopItems(top[0], top[1]))
+    if difference[0] is not None:
+        targets.append(SystemDifference(difference[0], difference[1]))
+    if len(targets) > 1:
+        raise ConfigError(
+            "a plan has one target.",
+            "Give one of --target-reliability, --target-width, --top and --difference.",
+        )
+    return targets[0] if targets else Reliability(0.9)
+
+
+def _of_study(folder: Path, effects: dict[str, Any]) -> tuple[Layout, list[PlanOption]]:
+    """Return the items of a study, and its protocol, design and model."""
+    from steelyard.cli.options import existing_folder
+    from steelyard.simulate import ItemLayout, PlanOption, SystemLayout
+    from steelyard.simulate.plan_layout import SystemEffects
+    from steelyard.study.opening import check_study
+
+    config, items = check_study(existing_folder(folder))
+    outputs = [(item.group, item.context) for item in items if item.group and item.context]
+    layout: Layout = ItemLayout(len(items))
+    if len(outputs) == len(items):
+        layout = SystemLayout.of_outputs(
+            [(str(group), str(context)) for group, context in outputs], SystemEffects.of(effects)
+        )
+    return layout, [PlanOption.of_study(config)]
+
+
+def _reached(
+    result: Plan,
+    table: pl.DataFrame,
+    hours: float | None,
+    budget: float | None,
+    price: float | None,
+    wage: float | None,
+) -> list[str]:
+    """Say what given hours or a given cost reach, for each option."""
+    notes = []
+    for row in table.iter_rows(named=True):
+        for amount, unit in ((hours, "hours"), (budget, "of cost")):
+            if amount is None:
+                continue
+            judgments = amount * 3600 / row["seconds"]
+            if unit == "of cost":
+                judgments = amount / price if price is not None else amount / (wage or 1) * 3600 / row["seconds"]
+            value, low, high = result.at(row["protocol"], row["design"], judgments)
+            note = (
+                f"{amount:g} {unit} pay for {judgments:,.0f} judgments by {row['protocol']} · {row['design']}: "
+                f"{result.target.measure} {value:.2f} (90 % range {low:.2f}–{high:.2f})"
+            )
+            least, most = result.simulated(row["protocol"], row["design"])
+            if not least <= judgments <= most:
+                limit = (
+                    f"{most:,.0f} judgments, the most" if judgments > most else f"{least:,.0f} judgments, the fewest"
+                )
+                note += f". This is the value for {limit} that were simulated"
+            notes.append(note)
+    return notes
 
 
 def _layout(items: str | None, systems: int | None, sources: int | None, effects: dict[str, Any]) -> Layout:
@@ -226,7 +414,7 @@ def _laid_out(table: pl.DataFrame, found: Plan) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    title = f"Judgments needed for {found.layout.description}, split-half reliability {found.target:g}"
+    title = f"Judgments needed for {found.layout.description}, {found.target.sentence}"
     laid = Table(title=Text(title, style="bold"), title_justify="left", header_style="bold", box=None, pad_edge=False)
     laid.padding = (0, 1, 0, 0)
     laid.add_column("protocol", overflow="fold")
@@ -260,8 +448,8 @@ def _short(count: int) -> str:
 
 
 def _notes(found: Plan, population: Population, from_pilot: bool) -> list[str]:
-    from steelyard.simulate import SystemLayout
-    from steelyard.simulate.planner import spearman_brown
+    from steelyard.reliability.split_trials import spearman_brown
+    from steelyard.simulate import Reliability, SystemLayout
 
     layout = found.layout
     by_system = isinstance(layout, SystemLayout)
@@ -269,12 +457,17 @@ def _notes(found: Plan, population: Population, from_pilot: bool) -> list[str]:
         "the systems' scores from two halves of the sources" if by_system else "scores from two halves of the judgments"
     )
     notes = [
-        f"the target is an uncorrected split-half correlation: {halves} correlate at {found.target:g}; the expected "
-        f"reliability of all judgments is {spearman_brown(found.target):.3f} (Spearman–Brown corrected)",
         "90 % range: over simulated studies; items: items per judgment; truth: correlation of the scores "
         "with the true scores of the simulation",
         *found.notes,
     ]
+    if isinstance(found.target, Reliability):
+        notes.insert(
+            0,
+            f"the target is an uncorrected split-half correlation: {halves} correlate at {found.target.goal:g}; the "
+            f"expected reliability of all judgments is {spearman_brown(found.target.goal):.3f} (Spearman–Brown "
+            "corrected)",
+        )
     if isinstance(layout, SystemLayout):
         notes.append(
             "assumed standard deviations on a scale from 0 to 1: systems {:g}, sources {:g}, interaction of system "

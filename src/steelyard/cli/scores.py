@@ -45,7 +45,7 @@ def scores(
         typer.Option(
             "--by",
             metavar="item|system|COLUMN",
-            help="Score items, or compare systems; a column compares them within each value.",
+            help="item or system; add a column of the items to compare systems within it.",
         ),
     ] = None,
     top: Annotated[int, typer.Option("--top", min=0, help="Number of items to print; 0 for all.")] = 0,
@@ -70,6 +70,15 @@ def scores(
     ] = None,
     columns: ColumnsOption = None,
     scale: ScaleOption = None,
+    annotator_group: Annotated[
+        str | None,
+        typer.Option("--annotator-group", metavar="COLUMN", help="Score by group of annotators.", show_default=False),
+    ] = None,
+    annotators: Annotated[
+        Path | None,
+        typer.Option("--annotators", help="Table with 'annotator' and columns of groups.", show_default=False),
+    ] = None,
+    min_group: Annotated[int, typer.Option("--min-group", min=2, help="Smallest group of annotators to show.")] = 5,
     latex: Annotated[
         Path | None,
         typer.Option("--latex", help="Write the systems as a LaTeX table to this file.", show_default=False),
@@ -79,8 +88,13 @@ def scores(
 
     Example: steelyard scores words --top 10
 
+    Groups of annotators: steelyard scores words --annotator-group age --annotators people.csv --differences
+
     Systems, from a study or from votes: steelyard scores mt --by system · steelyard scores votes.csv --by system
     """
+    if annotator_group is not None:
+        _print_groups(source, annotator_group, annotators, min_group, differences, form, (columns, scale))
+        return
     names = by or [ITEM]
     if names == [ITEM]:
         _print_items(existing_folder(source), form, model, set_, top)
@@ -101,6 +115,59 @@ def scores(
     _print_systems(comparison, title, form, differences)
     if latex is not None:
         _write_latex(comparison, latex)
+
+
+def _print_groups(
+    source: Path,
+    column: str,
+    annotators: Path | None,
+    min_group: int,
+    differences: bool,
+    form: Format,
+    reading: tuple[list[str] | None, tuple[float, float] | None],
+) -> None:
+    """Print scores by group of annotators, from a study or a file of ratings."""
+    from steelyard.cli.output import plain_table, print_frame, print_notes, print_whole
+    from steelyard.formats import read_judgments
+    from steelyard.models.perspectives import group_scores
+    from steelyard.observations import Observations, Ratings
+
+    if annotators is None:
+        raise typer.BadParameter("give the table of annotators and their groups.", param_hint="--annotators")
+    groups = _groups(annotators, column)
+    observations: Observations | None
+    if source.is_file():
+        observations = read_judgments(source, columns=pairs(reading[0], "--columns"), scale=reading[1]).observations
+    else:
+        with open_study(existing_folder(source)) as study:
+            observations = next(iter(study.observations("ratings").values()), None)
+            groups |= {
+                name: groups[called] for name, called in study.privacy.names().called.items() if called in groups
+            }
+    if not isinstance(observations, Ratings):
+        raise typer.BadParameter("scores by group need ratings.", param_hint="--annotator-group")
+    result = group_scores(observations, groups, min_group=min_group)
+    frame = result.differences if differences else result.scores
+    if form is not Format.table:
+        print_frame(frame, form)
+        return
+    print_whole(plain_table(frame, f"{'differences' if differences else 'scores'} by {column}, 95 % intervals"))
+    print_whole(plain_table(result.groups, "groups"))
+    notes = [f"one scale for everybody? permutation test of group × item differences: p = {result.p_value:.3g}"]
+    if result.hidden:
+        notes.append(f"{result.hidden} group(s) with fewer than {min_group} annotators are not shown")
+    print_notes(notes)
+
+
+def _groups(file: Path, column: str) -> dict[str, str]:
+    from steelyard.errors import DataError, did_you_mean
+    from steelyard.formats import read_table
+
+    table = read_table(file)
+    for name in ("annotator", column):
+        if name not in table.columns:
+            raise DataError(f"there is no column '{name}'.", did_you_mean(name, table.columns), file=str(file))
+    return {str(name): str(group) for name, group in table.select("annotator", column).iter_rows() if group is not None}
 
 
 def _print_items(folder: Path, form: Format, model: str | None, set_: list[str] | None, top: int) -> None:

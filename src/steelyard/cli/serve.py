@@ -74,12 +74,21 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    root_path: Annotated[
+        str | None,
+        typer.Option(
+            envvar="STEELYARD_ROOT_PATH",
+            metavar="PATH",
+            help="Path under which a proxy serves this, e.g. /tools/annotation.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Serve studies: pages for annotators, and a dashboard for you.
 
     Without folders, serve a workspace, where studies are created and managed in the browser.
 
-    The link to manage contains a token that is created at each start; set STEELYARD_TOKEN to choose it yourself.
+    The management link contains a token, which is new at each start unless you set STEELYARD_TOKEN.
     Stop the server with Ctrl-C.
 
     Example: steelyard serve
@@ -90,8 +99,18 @@ def serve(
     if workers == 1:
         start_calculator(context, folders or [], database)
 
-    from steelyard.web.addresses import read_proxies, read_public_url
-    from steelyard.web.app import DATABASE, PUBLIC_URL, TOKEN, TRUSTED_PROXIES, WORKERS, WORKSPACE, configure_logging
+    from steelyard.web.addresses import read_proxies, read_public_url, read_root_path
+    from steelyard.web.app import (
+        DATABASE,
+        PUBLIC_URL,
+        ROOT_PATH,
+        TOKEN,
+        TRUSTED_PROXIES,
+        WORKERS,
+        WORKSPACE,
+        configure_logging,
+        oidc_settings,
+    )
     from steelyard.web.identity import check_strength
     from steelyard.web.studies import Studies
     from steelyard.web.workspace import DEFAULT_WORKSPACE
@@ -104,14 +123,16 @@ def serve(
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
     check_strength(token)
     proxies = read_proxies(trusted_proxy or ())
-    public = read_public_url(public_url) if public_url else None
+    root = None if root_path is None else read_root_path(root_path)
+    public, root = read_public_url(public_url, root) if public_url else (None, root or "")
+    oidc = oidc_settings(public)
     # Opened here even when workers serve them: what is wrong is reported before anything listens.
-    studies = Studies(folders, database=database, workspace=workspace)
+    studies = Studies(folders, database=database, workspace=workspace, root_path=root)
     listener = listen(host, port)
     configure_logging()
-    _print_links(studies, public or _local_url(host, listener.getsockname()[1]), token)
+    _print_links(studies, public or _local_url(host, listener.getsockname()[1]) + root, token)
     if workers == 1:
-        _serve_here(studies, listener, token=token, proxies=proxies, public_url=public)
+        _serve_here(studies, listener, token=token, proxies=proxies, public_url=public, oidc=oidc)
     else:
         studies.close()
         settings = {
@@ -120,6 +141,7 @@ def serve(
             DATABASE: database,
             TRUSTED_PROXIES: ",".join(map(str, proxies)),
             PUBLIC_URL: public,
+            ROOT_PATH: root,
             WORKSPACE: None if workspace is None else str(workspace.resolve()),
         }
         os.environ |= {name: value for name, value in settings.items() if value is not None}
@@ -193,7 +215,7 @@ def _print_links(studies: Studies, base: str, token: str) -> None:
         invited = "" if served.study.config.annotators.open else "   (by invitation: steelyard invite)"
         if studies.workspace_folder is None:
             console.print(Text(f"  dashboard  {base}/manage/{served.slug}/?token={token}"), soft_wrap=True)
-        console.print(Text(f"  annotate   {base}{served.url}{invited}"), soft_wrap=True)
+        console.print(Text(f"  annotate   {base}/s/{served.slug}/{invited}"), soft_wrap=True)
     if studies.workspace_folder is not None:
         purpose = "Manage your studies" if all_studies else "Create your first study"
         console.print(Text(f"{purpose}: open this link in a browser", style="bold"))
@@ -202,12 +224,16 @@ def _print_links(studies: Studies, base: str, token: str) -> None:
 
 
 def _serve_here(studies: Studies, listener: socket, **options: Any) -> None:
+    import os
+
     import uvicorn
 
     from steelyard.web.app import create_app
     from steelyard.web.calculator_process import prepares_dashboards
+    from steelyard.web.observation import METRICS_TOKEN
 
-    app = create_app(studies, prepare_dashboards=prepares_dashboards(), **options)
+    metrics_token = os.environ.get(METRICS_TOKEN)
+    app = create_app(studies, prepare_dashboards=prepares_dashboards(), metrics_token=metrics_token, **options)
     config = uvicorn.Config(app, **SERVER_OPTIONS)
     try:
         uvicorn.Server(config).run(sockets=[listener])
@@ -226,8 +252,13 @@ def _serve_in_workers(folders: list[Path], listener: socket, workers: int) -> No
     from uvicorn.supervisors import Multiprocess
 
     from steelyard.web.app import LISTING
+    from steelyard.web.observation import METRICS_FOLDER
 
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="steelyard-", suffix=".txt") as listing:
+    with (
+        tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="steelyard-", suffix=".txt") as listing,
+        tempfile.TemporaryDirectory(prefix="steelyard-metrics-") as metrics,
+    ):
+        os.environ[METRICS_FOLDER] = metrics
         listing.write("".join(f"{folder}\n" for folder in folders))
         listing.flush()
         os.environ[LISTING] = listing.name

@@ -23,10 +23,11 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
     from steelyard.cli.output import plain_table, print_frame
 
     with open_study(folder) as study:
-        current = study.status()
+        current, basis = study.status(), study.judges.basis()
     if form is not Format.table:
         stages = [asdict(stage) for stage in current.stages]
         whole = {key: value for key, value in asdict(current).items() if key != "stages"}
+        whole["deviations"] = "; ".join(current.deviations)
         frame = pl.DataFrame([{**whole, **{f"stage_{key}": value for key, value in s.items()}} for s in stages])
         print_frame(frame, form)
         return
@@ -49,7 +50,14 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
     always = {"items", "annotators", "judgments"}
     console.print(" · ".join(_counted(n, name) for name, n in counted.items() if n or name in always))
     if current.model_judgments and not current.counts_models:
-        console.print("Judgments by models do not count in the scores; see: steelyard judges report")
+        words = basis.sentence if basis.priors else "Judgments by models do not count in the scores"
+        console.print(f"{words.removesuffix('.')}; see: steelyard judges report")
+    if current.frozen:
+        console.print(
+            f"Preregistered: SHA-256 {current.frozen[:12]}…, {_counted(len(current.deviations), 'deviations')}."
+        )
+        for deviation in current.deviations:
+            console.print(f"  • {deviation}")
     if current.state != "open":
         console.print(f"The study is {current.state}.")
     rows = [

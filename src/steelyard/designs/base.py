@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
@@ -25,7 +25,7 @@ class Pick:
     """The items of a task in display order, and how they were chosen.
 
     `propensity` is the probability of this set of items given the state, `weight` the quantity that the draw was
-    proportional to, and `slot` the planned task that it fills.
+    proportional to, and `slot` the planned task that it fills. `reason` says why a person, or a model, is asked.
     """
 
     items: tuple[int, ...]
@@ -33,6 +33,7 @@ class Pick:
     round: int = 0
     weight: float = 1.0
     propensity: float | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,10 @@ class Design(ABC):
     @abstractmethod
     def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
         """Choose the next task for an annotator, without changing the progress."""
+
+    def pick_for_model(self, progress: Progress, avoided: Collection[int] = ()) -> Pick | NoTask | None:
+        """Choose the item that a model should answer next; None if the design does not decide about models."""
+        return None
 
     @abstractmethod
     def goal(self, progress: Progress, task_size: int) -> Goal:

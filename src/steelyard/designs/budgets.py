@@ -30,6 +30,10 @@ BUDGETED: tuple[str, ...] = tuple(_SETTINGS)
 """The designs whose number of judgments per item can be chosen."""
 
 
+BUDGET_NAMES: tuple[str, ...] = ("judgments", "factor", "annotators_per_task", "rounds")
+"""The settings in which designs express it."""
+
+
 def budget_settings(design: str, judgments: int, task_size: int, n_items: int) -> dict[str, Any]:
     """Return settings that give every item at least `judgments` judgments.
 

@@ -331,6 +331,13 @@ class Progress:
             self.version += 1
             self.design_state.on_retract(answer)
 
+    def notify_model_answer(self, answer: AnswerNotice, *, retract: bool = False) -> None:
+        """Let the design learn, or unlearn, a model's answer that does not count as a judgment."""
+        if self.design_state is not None:
+            self.version += 1
+            state = self.design_state
+            (state.on_model_retract if retract else state.on_model_answer)(answer)
+
     def on_excluded(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
         """Stop counting an answer whose annotator was excluded: its task may go to somebody else."""
         for item in items:

@@ -64,6 +64,12 @@ class DesignState:
     def on_retract(self, answer: AnswerNotice) -> None:
         """Unlearn an answer that was revised or no longer counts, as far as the design can."""
 
+    def on_model_answer(self, answer: AnswerNotice) -> None:
+        """Learn from a model's answer that does not count as a judgment."""
+
+    def on_model_retract(self, answer: AnswerNotice) -> None:
+        """Unlearn a model's answer."""
+
     def on_shared(self, items: tuple[int, ...]) -> None:
         """Handle that every annotator gets a task with these items, to measure agreement."""
 

@@ -26,6 +26,13 @@ def files_of(source: str | Path | Iterable[str | Path]) -> list[Path]:
     """List the files of a path, pattern or folder in the order of their names; refuse an empty list."""
     if not isinstance(source, str | Path):
         return [file for one in source for file in files_of(one)]
+    scheme, separator, _ = str(source).partition("://")
+    if separator:
+        raise DataError(
+            f"{scheme}:// addresses are not read.",
+            "Copy the files to this machine, or mount the store as a folder, and give that path.",
+            file=str(source),
+        )
     if Path(source).is_dir():
         files = sorted(Path(source).glob("*.parquet"))
         expected = "a folder with files that end in .parquet"

@@ -83,12 +83,19 @@ class LogLabels(LabelTally):
         folds = self.log.query("folds_by_annotator", labels=labels).sort("fold", "annotator")
         of_fold, annotator = folds["fold"].to_numpy(), folds["annotator"].to_numpy()
         counts = np.concatenate([total, total[annotator] - by_fold[of_fold, annotator]])
-        return LogLeftOut(self, labels, counts, annotator, of_fold)
+        n = len(self.annotators)
+        return LogLeftOut(
+            self,
+            labels,
+            counts,
+            np.concatenate([np.arange(n, dtype=np.int32), annotator]),
+            np.concatenate([np.full(n, UNKNOWN, np.int32), of_fold]),
+        )
 
 
 @dataclass
 class LogLeftOut(LeftOut):
-    """The counts, and the annotator and fold of every further key."""
+    """The counts, and the annotator and fold of every key."""
 
     tally: LogLabels
     labels: str
@@ -98,17 +105,13 @@ class LogLeftOut(LeftOut):
 
     def summed(self, values: FloatArray) -> FloatArray:
         """Upload the values and sum them by item."""
-        n, k = len(self.tally.annotators), len(self.tally.classes)
-        annotator = np.concatenate([np.arange(n, dtype=np.int32), self.annotator])
-        fold = np.concatenate([np.full(n, UNKNOWN, np.int32), self.fold])
-        frame = label_values(np.swapaxes(values, 1, 2), annotator, fold)
-        return summed_by_item(self.tally.log, self.labels, frame, (len(self.tally.items), k))
+        frame = label_values(np.swapaxes(values, 1, 2), self.annotator, self.fold)
+        return summed_by_item(self.tally.log, self.labels, frame, (len(self.tally.items), values.shape[1]))
 
 
 def label_values(values: FloatArray, annotator: NDArray[np.int32], fold: NDArray[np.int32]) -> pl.DataFrame:
-    """Return values (key, given, true) as a table with one row per value."""
-    keys, k, _ = values.shape
-    key, given, true = np.unravel_index(np.arange(values.size), (keys, k, k))
+    """Return values (key, given, column) as a table with one row per value; a column is usually a true class."""
+    key, given, true = np.unravel_index(np.arange(values.size), values.shape)
     return pl.DataFrame(
         {
             "annotator": pl.Series(annotator[key]),

@@ -48,7 +48,11 @@ def read_comparisons(rows: Rows) -> Reading:
         rows.header("winner"),
     )
     rows.irregular(~answered, "no winner", "left out (write tie for ties)", "winner")
-    strength = _strengths(rows, outcome) if "strength" in rows else _degrees(index, word, outcome)
+    strength = (
+        _strengths(rows, outcome)
+        if "strength" in rows
+        else _degrees(index, np.where((word == left) | (word == right), UNKNOWN, word), outcome)
+    )
 
     def build(keep: BoolArray) -> Comparisons:
         items, (a, b) = subset(index, keep, left, right)
@@ -82,7 +86,10 @@ def _strengths(rows: Rows, outcome: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def _degrees(index: Index, word: IntArray, outcome: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Derive strengths from words such as 'A is slightly better', if the file uses several degrees."""
+    """Derive strengths from words such as 'A is slightly better', if the file uses several degrees.
+
+    A winner named by its id has no word, and so an unknown strength.
+    """
     decided = np.isin(outcome, (1, -1)) & (word != UNKNOWN)
     codes = np.unique(word[decided])
     degree = np.zeros(len(index) + 1, np.int8)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal, TypeAlias, get_args
@@ -11,6 +12,7 @@ import polars as pl
 
 from steelyard.errors import DataError
 from steelyard.formats.columns import plain
+from steelyard.formats.conversations import is_conversation
 from steelyard.formats.items import ALIASES, read_items
 from steelyard.formats.outputs import NAMES, neutral_ids
 from steelyard.formats.tables import Table
@@ -33,12 +35,13 @@ _NAMES_BY_ROLE: dict[Role, tuple[str, ...]] = {
     "tags": ("tags", "tag"),
     "text": ("text", *ALIASES["text"], *NAMES["output"], "title", "tweet", "post"),
     "source": NAMES["source"],
-    "media": (*ALIASES["media"], "img", "picture", "photo", "sound", "clip", "file", "filename"),
+    "media": (*ALIASES["media"], "img", "picture", "photo", "sound", "clip", "pdf", "file", "filename"),
 }
 _MEDIA_ENDINGS = (
     *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif"),
     *(".mp3", ".wav", ".ogg", ".oga", ".opus", ".flac", ".m4a", ".aac"),
     *(".mp4", ".m4v", ".webm", ".ogv"),
+    ".pdf",
 )
 _LONGEST_TEXT_ID = 80
 """Texts up to this length serve as ids where there is no id column."""
@@ -96,7 +99,9 @@ def _fits(column: pl.Series, role: Role) -> bool:
 
 def _is_media(column: pl.Series) -> bool:
     values = column.head(_SAMPLE).drop_nulls().to_list()
-    return bool(values) and all(PurePath(value).suffix.lower() in _MEDIA_ENDINGS for value in values)
+    return bool(values) and all(
+        PurePath(value.partition("#page=")[0]).suffix.lower() in _MEDIA_ENDINGS for value in values
+    )
 
 
 def _is_text(column: pl.Series) -> bool:
@@ -108,6 +113,12 @@ def _is_text(column: pl.Series) -> bool:
 
 def _mean_length(column: pl.Series) -> float:
     return float(column.head(_SAMPLE).drop_nulls().str.len_chars().mean() or 0)  # type: ignore[arg-type]
+
+
+def hold_conversations(texts: Iterable[str | None]) -> bool:
+    """Whether all of the first texts are conversations with roles and turns."""
+    sample = [text for text in itertools.islice(texts, _SAMPLE) if text]
+    return bool(sample) and all(map(is_conversation, sample))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }
 """Fields, and the aliases of their column names."""
 _FIELDS = tuple(ALIASES)
+_MAY_BE_NESTED = {"text", "context", "reference"}
+"""Fields that may hold a conversation, as a list of turns; it is kept as JSON."""
 METADATA_PREFIX = "metadata_"
 """Put before the name of a metadata column that is also the name of a field."""
 
@@ -177,6 +179,8 @@ def _values(table: Table, field: str, column: str) -> list[str]:
     values = table.frame[column]
     if field == "tags" and values.dtype == pl.List(pl.String):
         values = values.list.join(";")
+    if field in _MAY_BE_NESTED and values.dtype.is_nested():
+        return _json_texts(values)
     return strings(values, table.file, column).fill_null("").str.strip_chars().to_list()
 
 
@@ -192,10 +196,12 @@ def metadata_values(table: Table, column: str) -> list[str]:
     """Return a column of any type as texts; lists and tables are written as JSON."""
     values = table.frame[column]
     if values.dtype.is_nested() or values.dtype in (pl.Binary, pl.Object):
-        return [
-            "" if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in values.to_list()
-        ]
+        return _json_texts(values)
     return _values(table, column, column)
+
+
+def _json_texts(values: pl.Series) -> list[str]:
+    return ["" if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in values.to_list()]
 
 
 def _refuse_empty(problems: Problems, values: list[str], column: str, what: str, remedy: str) -> None:

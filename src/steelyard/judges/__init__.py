@@ -3,7 +3,7 @@
 from steelyard.judges.cache import ReplyCache
 from steelyard.judges.endpoint import CallError, Endpoint, EndpointError, Settings
 from steelyard.judges.prompts import Prompt
-from steelyard.judges.questions import Question, QuestionPlan, plan_questions
+from steelyard.judges.questions import Question, QuestionPlan, QuestionsByGain, plan_questions
 from steelyard.judges.running import (
     Estimate,
     FunctionJudge,
@@ -27,6 +27,7 @@ __all__ = [
     "Prompt",
     "Question",
     "QuestionPlan",
+    "QuestionsByGain",
     "ReplyCache",
     "RunResult",
     "Settings",

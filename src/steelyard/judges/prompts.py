@@ -8,7 +8,7 @@ import json
 import re
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any
 
@@ -27,6 +27,8 @@ from steelyard.protocols import (
 from steelyard.protocols.error_spans import mark_of_quote
 from steelyard.protocols.whole_task import WholeTaskProtocol
 from steelyard.records import Item
+from steelyard.study.config.tables import Page
+from steelyard.study.display import item_parts, part_beside
 
 SYSTEM = (
     "You are a careful annotator. Judge only by what is asked. The texts between <item> tags are the material to be "
@@ -44,6 +46,8 @@ class Prompt:
     instructions: str = ""
     template: str = TEMPLATE
     system: str = SYSTEM
+    page: Page = field(default_factory=Page)
+    """Which columns of the items people see; models see the same."""
 
     def __post_init__(self) -> None:
         for place in ("{items}", "{form}"):
@@ -56,6 +60,8 @@ class Prompt:
     def digest(self) -> str:
         """Return a short digest of everything the model reads besides the items."""
         text = "\0".join((self.system, self.template, self.question, self.instructions))
+        if self.page.fields or self.page.content == "conversation":
+            text += "\0" + self.page.model_dump_json(include={"fields", "content"})
         return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
     def messages(self, items: Sequence[Item], protocol: Protocol) -> list[dict[str, str]]:
@@ -65,7 +71,7 @@ class Prompt:
             "{question}": self.question,
             "{instructions}": plain_text(self.instructions),
             "{form}": answer_form(protocol, letters),
-            "{items}": _items(items, letters),
+            "{items}": _items(items, letters, self.page),
         }
         # One pass, so that placeholders within an item's text stay as they are.
         pattern = re.compile("|".join(map(re.escape, texts)))
@@ -79,17 +85,24 @@ def plain_text(markup: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", " ", markup)).strip()
 
 
-def _items(items: Sequence[Item], letters: Sequence[str]) -> str:
+def _items(items: Sequence[Item], letters: Sequence[str], page: Page) -> str:
     parts = []
     for name in ("context", "reference"):
-        values = {getattr(item, name) for item in items}
-        if len(values) == 1 and None not in values:
-            parts.append(f"<{name}>{values.pop()}</{name}>")
+        texts = [part.plain() if (part := part_beside(item, name, page)) else None for item in items]
+        if len(set(texts)) == 1 and texts[0] is not None:
+            parts.append(f"<{name}>{texts[0]}</{name}>")
         else:
-            own = zip(letters, items, strict=True)
-            parts += [f"<{name} {x}>{getattr(i, name)}</{name}>" for x, i in own if getattr(i, name)]
-    parts += [f"<item {x}>{item.text}</item>" for x, item in zip(letters, items, strict=True)]
+            parts += [f"<{name} {x}>{text}</{name}>" for x, text in zip(letters, texts, strict=True) if text]
+    parts += [f"<item {x}>{_item(item, page)}</item>" for x, item in zip(letters, items, strict=True)]
     return "\n\n".join(parts)
+
+
+def _item(item: Item, page: Page) -> str:
+    """Write out what people see of an item: the text alone, or columns under their headings."""
+    parts = item_parts(item, page)
+    if len(parts) == 1 and not parts[0].label:
+        return parts[0].plain()
+    return "\n\n".join(f"{part.label}:\n{part.plain()}" if part.label else part.plain() for part in parts)
 
 
 def letters_for(count: int) -> list[str]:

@@ -8,19 +8,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard.errors import ConfigError
 from steelyard.records import Item
 from steelyard.study import Study
 from steelyard.study.config import Stage
-from steelyard.study.judges import answer_id, people_only
+from steelyard.study.judges import ModelPick, answer_id, people_only
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Items to show in this order, in one stage; `repeat` counts the calls with the same items in the same order."""
+    """Items to show in this order, in one stage; `repeat` counts the calls with the same items in the same order.
+
+    `reason` says why a model is asked and not a person, where they share the design.
+    """
 
     stage: int
     items: tuple[str, ...]
     repeat: int = 0
+    reason: str = ""
 
     def id_for(self, annotator: str, version: str, stage_name: str, repeat: int | None = None) -> str:
         """Return the id of the answer by a model in one version."""
@@ -57,6 +62,33 @@ def plan_questions(study: Study, plan: QuestionPlan) -> list[Question]:
         else:
             first += [Question(number, shown) for shown in _sets(study, number, stage, items, plan, rng)]
     return [Question(one.stage, one.items, repeat) for repeat in range(plan.repeats) for one in first]
+
+
+class QuestionsByGain:
+    """The items where a model's answer is worth more per cost than a person's, one after the other.
+
+    Each is chosen from all answers so far; no item comes twice. `ending` says why there are no more.
+    """
+
+    def __init__(self, study: Study, limit: int | None = None) -> None:
+        self._study, self._limit = study, limit
+        self._items: set[str] = set()
+        self.ending = ""
+        if study.judges.pick() is None:
+            raise ConfigError(
+                "the design of this study does not decide between people and models.",
+                'Use [design] name = "adaptive" with model_cost and person_cost.',
+            )
+
+    def __iter__(self) -> Iterator[Question]:
+        while self._limit is None or len(self._items) < self._limit:
+            pick = self._study.judges.pick(self._items)
+            if not isinstance(pick, ModelPick):
+                self.ending = "" if pick is None else pick.reason
+                return
+            self._items.update(pick.items)
+            yield Question(pick.stage, pick.items, reason=pick.reason)
+        self.ending = f"The limit of {self._limit} items is reached."
 
 
 def _sets(

@@ -7,7 +7,7 @@ import hashlib
 import inspect
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from typing import Protocol as Interface
@@ -16,7 +16,7 @@ from steelyard.errors import AnswerError, ConfigError, SteelyardError
 from steelyard.judges.cache import ReplyCache, request_key
 from steelyard.judges.endpoint import CallError, Endpoint, EndpointError, Reply, estimated_tokens
 from steelyard.judges.prompts import Prompt, answer_schema, letters_for, parse_reply, with_offsets
-from steelyard.judges.questions import Question
+from steelyard.judges.questions import Question, QuestionsByGain
 from steelyard.protocols.base import Protocol
 from steelyard.records import Item
 from steelyard.storage.events import to_json
@@ -74,7 +74,7 @@ class Failure:
 
 @dataclass(slots=True)
 class RunResult:
-    """The result of a run; `stopped` says why it ended early."""
+    """The result of a run; `stopped` says why it ended early, `ending` why a run by gain asked no further."""
 
     answered: int = 0
     already: int = 0
@@ -82,6 +82,7 @@ class RunResult:
     meter: Meter = field(default_factory=Meter)
     retries: Counter[str] = field(default_factory=Counter)
     stopped: str = ""
+    ending: str = ""
 
 
 class Judge(Interface):
@@ -285,7 +286,7 @@ def unanswered(study: Study, judge: Judge, name: str, questions: Sequence[Questi
 def run_judge(
     study: Study,
     judge: Judge,
-    questions: Sequence[Question],
+    questions: Sequence[Question] | QuestionsByGain,
     *,
     name: str | None = None,
     concurrency: int = 4,
@@ -295,19 +296,26 @@ def run_judge(
     """Let a judge answer questions about a study, and record the answers as they come.
 
     What was answered before is not asked again. `max_cost` ends the run when the meter reaches it; answers on their
-    way are still recorded. Questions that cannot be answered are listed in the result.
+    way are still recorded. Questions that cannot be answered are listed in the result. With `QuestionsByGain`, each
+    question is chosen when the judge is ready for it, from all answers so far.
     """
     if concurrency < 1:
         raise ConfigError(f"{concurrency} parallel requests are not possible.", "Use 1 or more.")
     chosen = name or judge.model
-    open_questions = unanswered(study, judge, chosen, questions)
-    result = RunResult(already=len(questions) - len(open_questions))
-    if not open_questions:
-        return result
+    result, open_questions = RunResult(), questions
+    total = len(study.items)
+    if not isinstance(questions, QuestionsByGain):
+        open_questions = unanswered(study, judge, chosen, questions)
+        total = len(open_questions)
+        result.already = len(questions) - total
+        if not open_questions:
+            return result
     if isinstance(judge, ModelJudge):
         judge.endpoint.on_retry = lambda kind: result.retries.update([kind])
-    run = _Run(study, judge, chosen, result, max_cost, on_progress, len(open_questions))
+    run = _Run(study, judge, chosen, result, max_cost, on_progress, total)
     asyncio.run(run.answer_all(open_questions, concurrency))
+    if isinstance(questions, QuestionsByGain):
+        result.ending = questions.ending
     return result
 
 
@@ -332,7 +340,7 @@ class _Run:
         self.is_registered = False
         self.fatal: SteelyardError | None = None
 
-    async def answer_all(self, questions: Sequence[Question], concurrency: int) -> None:
+    async def answer_all(self, questions: Iterable[Question], concurrency: int) -> None:
         """Answer all questions, some at a time."""
         remaining = iter(questions)
 
@@ -386,6 +394,7 @@ class _Run:
                     cost=cost or None,
                     seconds=round(seconds, 3),
                     repeat_of=first if question.repeat else "",
+                    reason=question.reason,
                 )
             ]
         )

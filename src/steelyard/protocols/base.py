@@ -63,8 +63,13 @@ class Protocol(ABC):
     """Whether a task may show fewer items than `task_size`; true if items are judged one by one."""
 
     @classmethod
-    def model_of_new_studies(cls) -> str:
-        """The model that is written into a new study.toml."""
+    def model_of_new_studies(cls, design: str = "") -> str:
+        """The model that is written into a new study.toml.
+
+        With the adaptive design it is the calibrated scale, whose posterior chose the tasks.
+        """
+        if design == "adaptive":
+            return "calibrated_scale"
         return cls.new_model or cls.default_model
 
     def criterion_names(self) -> tuple[str, ...]:

@@ -53,10 +53,10 @@ class ErrorSpans(PerItemProtocol):
         dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]],
         Field(description="the severities, with the penalty of each for MQM scores"),
     ] = field(default_factory=lambda: dict(SEVERITIES))
-    categories: Annotated[tuple[str, ...], Field(description="categories of errors; none: annotators choose none")] = ()
+    categories: Annotated[tuple[str, ...], Field(description="categories of errors; empty: no categories")] = ()
     category_weights: Annotated[
         dict[str, dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]]],
-        Field(description="penalties of single categories by severity, where they differ from those of severities"),
+        Field(description="penalties by severity for categories with penalties of their own"),
     ] = field(default_factory=lambda: {name: dict(weights) for name, weights in MQM_CATEGORY_WEIGHTS.items()})
     score: Annotated[
         Literal["slider", "mqm"],
@@ -66,7 +66,7 @@ class ErrorSpans(PerItemProtocol):
         Scale | None,
         Field(description="ends of the scale; default: 0 to 100 for sliders, -100 to 0 for MQM, cut at the ends"),
     ] = None
-    labels: Annotated[tuple[str, ...], Field(description="words for the ends, and the middle if three")] = ()
+    labels: Annotated[tuple[str, ...], Field(description="labels of the two ends, or of both ends and the middle")] = ()
     omission: Annotated[bool, Field(description="whether missing content can be marked")] = True
     suggestions: Annotated[
         str, Field(description="column of the items with suggested marks, a JSON list; empty: none")

@@ -42,7 +42,7 @@ class Pairwise(WholeTaskProtocol):
     ties: Annotated[bool, Field(description="whether annotators may answer that both are about the same")] = True
     steps: Annotated[
         Literal[3, 5, 7],
-        Field(description="answers from one item much better to the other much better; 3: which is better only"),
+        Field(description="number of answers, including the tie; 3: only which is better; 5 or 7: also how much"),
     ] = field(default=3, repr=False)
     labels: Annotated[
         tuple[str, ...],

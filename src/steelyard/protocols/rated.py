@@ -24,9 +24,12 @@ class Criterion:
     scale: Annotated[
         Scale | None, Field(description="lower and upper end of the scale; default: those of the protocol")
     ] = None
-    labels: Annotated[tuple[str, ...], Field(description="words for the ends of the scale, as for the protocol")] = ()
+    labels: Annotated[
+        tuple[str, ...], Field(description="labels of the ends of the scale; default: those of the protocol")
+    ] = ()
     weight: Annotated[
-        float | None, Field(gt=0, description="weight in the combined score; none for all criteria: no combined score")
+        float | None,
+        Field(gt=0, description="weight in the combined score; without weights there is no combined score"),
     ] = field(default=None, repr=False)
 
 
@@ -49,7 +52,7 @@ class Rated(PerItemProtocol):
     kinds: ClassVar[tuple[str, ...]] = ("ratings",)
 
     scale: Annotated[Scale, Field(description="lower and upper end of the scale")] = (0, 100)
-    labels: Annotated[tuple[str, ...], Field(description="words for the ends")] = ()
+    labels: Annotated[tuple[str, ...], Field(description="labels of the ends of the scale")] = ()
     criteria: Annotated[
         dict[str, Criterion], Field(description="several ratings per item, each with its own scale and labels")
     ] = field(default_factory=dict)

@@ -32,10 +32,10 @@ class ScoredRanking(PerItemProtocol):
 
     size: Annotated[int, Field(ge=2, description="items per task")] = 5
     scale: Annotated[Scale, Field(description="lower and upper end of the sliders")] = (0, 100)
-    labels: Annotated[tuple[str, ...], Field(description="words for the ends, and the middle if three")] = ()
-    tie_margin: Annotated[float, Field(ge=0, description="values this close, in the scale's units, count as a tie")] = (
-        0.0
-    )
+    labels: Annotated[tuple[str, ...], Field(description="labels of the two ends, or of both ends and the middle")] = ()
+    tie_margin: Annotated[
+        float, Field(ge=0, description="largest difference, in units of the scale, that is a tie")
+    ] = 0.0
 
     criteria: Annotated[
         dict[str, Criterion], Field(description="several sliders per item, each with its own scale and labels")

@@ -22,7 +22,8 @@ class AskedCriterion:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     weight: Annotated[
-        float | None, Field(gt=0, description="weight in the combined score; none for all criteria: no combined score")
+        float | None,
+        Field(gt=0, description="weight in the combined score; without weights there is no combined score"),
     ] = None
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Protocol as Interface
 
-from steelyard.observations import Choice, Comparison, Label, Observation, RankedItems, Rating
+from steelyard.observations import Choice, Comparison, Label, MarkedText, Observation, RankedItems, Rating
 
 
 class Demand(Interface):
@@ -45,6 +45,30 @@ class Within:
         """Return the range."""
         span = f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
         return f"{self.criterion}: {span}" if self.criterion else span
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Some mark of a text overlaps given words, from `start` to `end`; for `words` = "", nothing is marked."""
+
+    item: str
+    words: str
+    start: int = 0
+    end: int = 0
+
+    def holds(self, observations: Sequence[Observation]) -> bool:
+        """Whether a mark overlaps the words, or there is none where there should be none."""
+        spans = [span for o in observations if isinstance(o, MarkedText) and o.item == self.item for span in o.spans]
+        if not self.words:
+            return not spans
+        return any(
+            span.start is not None and span.end is not None and span.start < self.end and span.end > self.start
+            for span in spans
+        )
+
+    def description(self) -> str:
+        """Return the words."""
+        return f"“{self.words}” marked" if self.words else "nothing marked"
 
 
 @dataclass(frozen=True, slots=True)

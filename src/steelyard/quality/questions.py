@@ -3,7 +3,8 @@
 Each row is one question. `items` lists the items, separated by `|`: ids of items of the study, or other texts.
 `answer` is the correct answer: for each item a value (`71`, with a tolerance of a tenth of the scale) or a range
 (`60..100`), a label, the winner (or `tie`), or an order (`a > b = c`); for best–worst, the columns `best` and
-`worst`. `feedback` is shown to annotators after a wrong answer.
+`worst`; for error marking, the column `marked` with words that a mark must overlap (several separated by `;`), or
+`none`. `feedback` is shown to annotators after a wrong answer.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from steelyard.errors import AnswerError, DataError
 from steelyard.formats.problems import Problems
 from steelyard.formats.tables import Source, open_table, strings
 from steelyard.protocols.base import Protocol
+from steelyard.protocols.error_spans import ErrorSpans
 from steelyard.protocols.unjudged import unjudged_items
-from steelyard.quality.expectations import ChosenAs, Demand, HasLabel, Within, order_demands
+from steelyard.quality.expectations import ChosenAs, Demand, HasLabel, Marked, Within, order_demands
 from steelyard.records import Item
 
 TOLERANCE = 0.1
 """Tolerance of a value without a range, as a fraction of the scale."""
 
-_COLUMNS = ("items", "answer", "best", "worst", "feedback", "context", "reference")
+QUESTION_COLUMNS = ("items", "answer", "best", "worst", "marked", "feedback", "context", "reference")
+_NOTHING_MARKED = "none"
 _ALIASES = {"item": "items", "text": "items", "gold": "answer", "source": "context"}
 _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})(?:\s*\.\.\s*({_NUMBER}))?")
@@ -46,6 +49,8 @@ class Question:
     def key(self) -> str:
         """Identifier that depends only on the items and the answer."""
         cells = [self.cells.get(name, "") for name in ("items", "answer", "best", "worst")]
+        if self.cells.get("marked"):
+            cells.append(self.cells["marked"])
         return hashlib.blake2b("\x1f".join(cells).encode(), digest_size=8).hexdigest()
 
     @property
@@ -76,8 +81,8 @@ def read_questions(source: Source, protocol: Protocol, items: Sequence[Item] = (
     items_by_id = {item.id: item for item in items}
     names = {column: _ALIASES.get(column.strip().lower(), column.strip().lower()) for column in table.frame.columns}
     for column, name in names.items():
-        if name not in _COLUMNS:
-            problems.add(f"unknown column '{column}'.", f"Known: {', '.join(_COLUMNS)}.")
+        if name not in QUESTION_COLUMNS:
+            problems.add(f"unknown column '{column}'.", f"Known: {', '.join(QUESTION_COLUMNS)}.")
     if "items" not in names.values():
         problems.add("there is no column items.", "List the item ids that each question shows, separated by |.")
     problems.refuse()
@@ -111,7 +116,7 @@ def _question(cells: Mapping[str, str], protocol: Protocol, items_by_id: Mapping
         raise AnswerError("an item is listed twice.", "List each item once.", field="items")
     context, reference = cells.get("context") or None, cells.get("reference") or None
     items = tuple(items_by_id.get(name) or Item(name, name, context=context, reference=reference) for name in names)
-    demands = _demands(cells, protocol, names)
+    demands = [*_demands(cells, protocol, names), *_mark_demands(cells.get("marked", ""), protocol, items)]
     if not demands:
         raise AnswerError("it has no answer.", _remedy(protocol), field="answer")
     return Question(protocol, items, tuple(demands), cells.get("feedback", ""), cells)
@@ -131,6 +136,30 @@ def _demands(cells: Mapping[str, str], protocol: Protocol, names: Sequence[str])
             f"it has {len(names)} items but {len(parts)} answers.", "Separate the answers by |.", field="answer"
         )
     return [demand for name, part in zip(names, parts, strict=True) for demand in _about(name, part, protocol)]
+
+
+def _mark_demands(cell: str, protocol: Protocol, items: Sequence[Item]) -> list[Demand]:
+    """Parse the words that must be marked: for each item, separated by |, words separated by ;, or `none`."""
+    if not cell:
+        return []
+    if not isinstance(protocol, ErrorSpans):
+        raise AnswerError("only error_spans has marks.", "Leave the column marked empty.", field="marked")
+    parts = [part.strip() for part in cell.split("|")]
+    if len(parts) != len(items):
+        what = f"it has {len(items)} items but marked words for {len(parts)}."
+        raise AnswerError(what, "Separate the items by |, and words of one item by ;.", field="marked")
+    demands: list[Demand] = []
+    for item, part in zip(items, parts, strict=True):
+        if part == _NOTHING_MARKED:
+            demands.append(Marked(item.id, ""))
+            continue
+        for words in filter(None, map(str.strip, part.split(";"))):
+            start = item.text.find(words)
+            if start < 0:
+                what = f"'{words}' is not in the text of '{item.id}'."
+                raise AnswerError(what, "Copy the words from the text exactly.", field="marked")
+            demands.append(Marked(item.id, words, start, start + len(words)))
+    return demands
 
 
 def _about(name: str, part: str, protocol: Protocol) -> list[Demand]:

@@ -1,24 +1,39 @@
 """Stopping rules: interim analyses of a growing study with a controlled error probability.
 
-Each of K interim analyses may err with probability α/K, so all of them together err with probability α at most, however
-the judgments were chosen and however the analyses depend on each other (Bonferroni, the simplest α-spending). An
-analysis decides by a bound, not by the estimate: the lower bound of the reliability is above the target, simultaneous
-intervals are narrow enough, or the top k items are the top k with high probability.
+The judgments of an earlier analysis are among those of a later one, so the errors of the analyses are correlated. The
+critical value of a group-sequential test (Pocock 1977) uses that: all analyses together err with probability α at most,
+but each may err more often than α/K. An analysis decides by a bound, not by the estimate, and with the study's model.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, DataError, ModelFailedError
-from steelyard.models.fit import Model, failures_reported
+from steelyard.models.fit import Fit, Model, failures_reported
+from steelyard.models.point_scores import PointScores
 from steelyard.observations import FloatArray, Observations
+from steelyard.records import Item
 
-Measure = Literal["split_half", "interval_width", "top_k"]
+Measure = Literal["split_half", "interval_width", "top_k", "systems"]
+
+_GROWING = ("split_half", "interval_width")
+_CLOSE_ANALYSES = 2
+"""Measures that improve with every judgment, and the analyses that can be close to their target but below it."""
+_GROUPS = 20
+"""Groups of judgments that are left out in turn to estimate the variance of a reliability."""
+_TRIALS, _GROUP_TRIALS = 20, 10
+"""Random halves for the estimate of a reliability, and for each group left out."""
+_TOP_DRAWS = 4000
+_GRID = 401
+"""Points at which the density of a test statistic is tabulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +47,62 @@ class StopRule:
     spearman_brown: bool = False
 
     @property
+    def critical_value(self) -> float:
+        """Standard errors by which an estimate must exceed the target, at every analysis.
+
+        Reliability and precision grow with the judgments. Only the last analyses before the target is reached can
+        therefore stop a study falsely: at earlier ones, the true value is several standard errors away. They count as
+        two.
+        """
+        analyses = self.interim_analyses
+        if self.measure in _GROWING:
+            analyses = min(analyses, _CLOSE_ANALYSES)
+        return critical_value(analyses, self.alpha)
+
+    @property
     def alpha_per_analysis(self) -> float:
-        """Error probability of one interim analysis."""
-        return self.alpha / self.interim_analyses
+        """One-sided error probability of one interim analysis."""
+        from scipy import special
+
+        return float(special.ndtr(-self.critical_value))
+
+
+@cache
+def critical_value(analyses: int, alpha: float) -> float:
+    """Return Pocock's one-sided critical value for equally spaced analyses, found by bisection."""
+    from scipy import optimize, special
+
+    if analyses == 1:
+        return float(-special.ndtri(alpha))
+    bonferroni = float(-special.ndtri(alpha / analyses))
+    return float(
+        optimize.brentq(
+            lambda c: crossing_probability(c, analyses) - alpha, -special.ndtri(alpha), bonferroni, xtol=1e-6
+        )
+    )
+
+
+def crossing_probability(critical: float, analyses: int) -> float:
+    """Return the probability that z exceeds a critical value at any of some equally spaced analyses, under the null.
+
+    Sums of k independent standard normal increments are tabulated as long as none was above critical · √k (Armitage,
+    McPherson & Rowe 1969).
+    """
+    from scipy import special
+
+    lowest = -8.0 * np.sqrt(analyses)
+    x, step = np.linspace(lowest, critical, _GRID, retstep=True)
+    density: FloatArray = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    crossed = float(special.ndtr(-critical))
+    for number in range(2, analyses + 1):
+        weights = np.full(_GRID, step)
+        weights[[0, -1]] /= 2
+        end = critical * np.sqrt(number)
+        crossed += float((special.ndtr(x - end) * density * weights).sum())
+        y, next_step = np.linspace(lowest, end, _GRID, retstep=True)
+        kernel = np.exp(-((y[:, None] - x[None, :]) ** 2) / 2) / np.sqrt(2 * np.pi)
+        density, x, step = kernel @ (density * weights), y, next_step
+    return crossed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,76 +118,115 @@ class InterimAnalysis:
     summary: str
 
 
-def run_interim_analysis(rule: StopRule, number: int, observations: Observations, model: Model) -> InterimAnalysis:
-    """Analyse the judgments so far, and decide whether to stop."""
-    measure = {"split_half": _split_half, "interval_width": _interval_width, "top_k": _top_k}[rule.measure]
+_Result = tuple[float | None, float | None, bool, str]
+"""Value, bound, whether the target is reached, and a summary."""
+
+
+def run_interim_analysis(
+    rule: StopRule, number: int, observations: Observations, model: Model, items: Sequence[Item] = ()
+) -> InterimAnalysis:
+    """Analyse the judgments so far, and decide whether to stop; `items` have the systems to compare."""
     try:
         with failures_reported(model):
-            value, bound, reached, summary = measure(rule, observations, model)
+            if rule.measure == "split_half":
+                value, bound, reached, summary = _split_half(rule, observations, model)
+            elif rule.measure == "interval_width":
+                value, bound, reached, summary = _interval_width(rule, observations, model)
+            elif rule.measure == "top_k":
+                value, bound, reached, summary = _top_k(rule, observations, model)
+            else:
+                value, bound, reached, summary = _systems(rule, observations, items)
     except (DataError, ModelFailedError) as error:
         value, bound, reached, summary = None, None, False, f"not measurable yet: {error.problems[0].what}"
     return InterimAnalysis(number, len(observations), value, bound, rule.target, reached, summary)
 
 
-def _split_half(
-    rule: StopRule, observations: Observations, model: Model
-) -> tuple[float | None, float | None, bool, str]:
+def _split_half(rule: StopRule, observations: Observations, model: Model) -> _Result:
+    """Bound the split-half reliability of these items: what other judgments of them would give."""
     from steelyard.reliability import split_half
+    from steelyard.reliability.split_trials import Halves, spearman_brown
 
-    name = "split_half_spearman_corrected" if rule.spearman_brown else "split_half_spearman"
     # Halves of different observation kinds cannot be compared: use the kind with the most observations.
     observations = max(observations.components(), key=len)
-    statistic = split_half(observations, level=1 - 2 * rule.alpha_per_analysis)[name]
-    if statistic.value is None or statistic.lower is None:
-        return statistic.value, None, False, statistic.note
-    suffix = ", Spearman–Brown corrected" if rule.spearman_brown else ""
-    summary = f"split-half reliability{suffix} {statistic.value:.3f}, lower bound {statistic.lower:.3f}"
-    return statistic.value, statistic.lower, statistic.lower >= rule.target, summary
+    scorer = PointScores(model) if observations.kind in model.accepts else None
+    statistic = split_half(observations, model=scorer, trials=_TRIALS)["split_half_spearman"]
+    if statistic.value is None:
+        return None, None, False, statistic.note
+    estimates = Halves.of(observations, scorer, "unit", 0).without_groups(_groups(observations), _GROUP_TRIALS)
+    measured = np.arctanh(np.clip(estimates, -0.999999, 0.999999))
+    if len(measured) < _GROUPS:
+        return statistic.value, None, False, "too few judgments to estimate the uncertainty of the reliability"
+    variance = (len(measured) - 1) / len(measured) * float(((measured - measured.mean()) ** 2).sum())
+    centre = float(np.arctanh(min(statistic.value, 0.999999)))
+    bound = float(np.tanh(centre - rule.critical_value * variance**0.5))
+    value, suffix = statistic.value, ""
+    if rule.spearman_brown:
+        value, bound, suffix = spearman_brown(value), spearman_brown(bound), ", Spearman–Brown corrected"
+    summary = f"split-half reliability{suffix} {value:.3f}, lower bound {bound:.3f}"
+    return value, bound, bound >= rule.target, summary
 
 
-def _interval_width(
-    rule: StopRule, observations: Observations, model: Model
-) -> tuple[float | None, float | None, bool, str]:
-    scores = _at_level(model, 1 - rule.alpha_per_analysis).fit(observations).scores
+def _groups(observations: Observations) -> NDArray[np.int64]:
+    """Return the group of each row: of annotators if there are enough of them, else of judgments.
+
+    The delete-a-group jackknife keeps the items, so that its variance is that of other judgments of the same items.
+    """
+    rng = np.random.default_rng(0)
+    unit = observations.annotator if observations.knows_annotators else np.arange(len(observations))
+    codes, unit = np.unique(unit, return_inverse=True)
+    if len(codes) < _GROUPS:
+        codes, unit = np.arange(len(observations)), np.arange(len(observations))
+    groups: NDArray[np.int64] = rng.permutation(np.arange(len(codes)) % _GROUPS)[unit]
+    return groups
+
+
+def _interval_width(rule: StopRule, observations: Observations, model: Model) -> _Result:
+    """Bound the mean width of the intervals at the model's level: what other judgments would give on average."""
+    if "level" not in model.settings():
+        raise ConfigError(
+            f"the model {model.name} has no intervals.", "Stop by split_half, or choose another model.", field="stop"
+        )
+    scores = model.fit(observations).scores
     width = (scores["upper"] - scores["lower"]).to_numpy()
     widths = width[np.isfinite(width)]
     if len(widths) < scores.height:
         return None, None, False, f"{scores.height - len(widths)} items have no interval yet"
     mean = float(widths.mean())
-    summary = f"mean interval width {mean:.3g}, at a level adjusted for all interim analyses"
-    return mean, mean, mean <= rule.target, summary
+    bound = mean + rule.critical_value * float(widths.std(ddof=1)) / len(widths) ** 0.5 if len(widths) > 1 else mean
+    summary = f"mean interval width {mean:.3g}, upper bound {bound:.3g}"
+    return mean, bound, bound <= rule.target, summary
 
 
-def _top_k(rule: StopRule, observations: Observations, model: Model) -> tuple[float | None, float | None, bool, str]:
-    scores = model.fit(observations).scores.sort("score", descending=True, nulls_last=True)
+def _top_k(rule: StopRule, observations: Observations, model: Model) -> _Result:
+    fit = model.fit(observations)
     k = round(rule.target)
-    if k >= scores.height:
-        raise ConfigError(f"there are only {scores.height} items.", f"Set a target below {scores.height}.")
-    error = misplaced(scores, k)
+    if k >= fit.scores.height:
+        raise ConfigError(f"there are only {fit.scores.height} items.", f"Set a target below {fit.scores.height}.")
+    error = misplaced(fit, k)
     if error is None:
         return None, None, False, "some items have no standard error yet"
-    summary = f"probability that the top {k} are wrong: at most {error:.3g}"
+    summary = f"probability that the top {k} are wrong: {error:.3g}"
     return error, rule.alpha_per_analysis, error <= rule.alpha_per_analysis, summary
 
 
-def misplaced(scores: pl.DataFrame, k: int) -> float | None:
-    """Return an upper bound on the probability that an item below the first k belongs among them.
+def misplaced(fit: Fit, k: int) -> float | None:
+    """Return the probability that the k highest scores are not those of the k best items.
 
-    It is the sum, over every pair across the border, of the probability that the two are in reverse order. `scores` are
-    sorted, best first; None if an item has no standard error.
+    From the joint draws of the scores, or from a t distribution of each score; None if an item has no standard error.
     """
-    # Most studies have no stopping rule, and scipy.stats takes long to import.
-    from scipy import stats
-
-    score, sd = (scores[name].to_numpy().astype(float) for name in ("score", "sd"))
+    score, sd = (fit.scores[name].to_numpy().astype(float) for name in ("score", "sd"))
     if not (np.isfinite(score).all() and np.isfinite(sd).all()):
         return None
-    sd_of_difference: FloatArray = np.sqrt(sd[:k, None] ** 2 + sd[None, k:] ** 2)
-    difference = score[:k, None] - score[None, k:]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(sd_of_difference > 0, difference / sd_of_difference, np.where(difference > 0, np.inf, 0.0))
-    degrees = np.minimum(_degrees(scores)[:k, None], _degrees(scores)[None, k:])
-    return float(min(1.0, np.asarray(stats.t.sf(z, degrees)).sum()))
+    order = np.argsort(-score, kind="stable")
+    rng = np.random.default_rng(0)
+    draws: FloatArray
+    if fit.draws is not None and np.isfinite(fit.draws).all() and len(fit.draws) >= _TOP_DRAWS // 10:
+        draws = fit.draws
+    else:
+        draws = score + sd * rng.standard_t(_degrees(fit.scores), (_TOP_DRAWS, len(score)))
+    is_right = draws[:, order[:k]].min(axis=1) > draws[:, order[k:]].max(axis=1)
+    # One more wrong draw: no finite number of draws makes an error impossible.
+    return float((1 + (~is_right).sum()) / (1 + len(draws)))
 
 
 def _degrees(scores: pl.DataFrame) -> FloatArray:
@@ -128,11 +235,17 @@ def _degrees(scores: pl.DataFrame) -> FloatArray:
     return degrees
 
 
-def _at_level(model: Model, level: float) -> Model:
-    names = {field.name for field in fields(model)}  # type: ignore[arg-type]
-    if "level" not in names:
-        raise ConfigError(
-            f"the model {model.name} has no intervals.", "Stop by split_half, or choose another model.", field="stop"
-        )
-    changes: dict[str, Any] = {"level": level}
-    return replace(model, **changes)  # type: ignore[type-var]
+def _systems(rule: StopRule, observations: Observations, items: Sequence[Item]) -> _Result:
+    """Return the fraction of the pairs of systems that differ significantly, corrected for the number of pairs."""
+    from steelyard.models.systems.compare_systems import of_items
+    from steelyard.models.systems.comparison import SystemOptions, compare
+
+    level = 2 * StopRule(rule.measure, rule.target, rule.interim_analyses, rule.alpha / 2).alpha_per_analysis
+    pairs = compare(of_items(observations, items), SystemOptions()).differences
+    p_values = pairs["p_holm"].drop_nulls().to_numpy()
+    if len(p_values) < pairs.height or not len(p_values):
+        return None, None, False, "some systems cannot be compared yet"
+    decided = int((p_values <= level).sum())
+    fraction = decided / len(p_values)
+    summary = f"{decided} of {len(p_values)} pairs of systems differ significantly (adjusted p ≤ {level:.3g})"
+    return fraction, fraction, fraction >= rule.target, summary

@@ -70,7 +70,7 @@ def pilot_sentences(summary: PilotSummary, target: float, currency: str) -> list
             f"An annotator gets {summary.per_person:,.2f} {currency}, which is {summary.per_hour:,.2f} {currency} per "
             "hour of active time."
         )
-    sentences.append(f"The design as it is set asks for {summary.remaining_judgments:,} more judgments.")
+    sentences.append(f"The design, as configured, needs {summary.remaining_judgments:,} more judgments.")
     row = None if summary.plan is None else summary.plan.row(0, named=True)
     if row is not None and row["judgments"] is None:
         sentences.append(
@@ -163,4 +163,4 @@ def _option(study: Study, stage: Stage) -> PlanOption:
         fitting = choose_options(n_items, [stage.protocol.name], [stage.design.name])
     except ConfigError:
         fitting = choose_options(n_items, [stage.protocol.name])
-    return PlanOption(fitting[0].protocol, fitting[0].design, settings)
+    return PlanOption(fitting[0].protocol, fitting[0].design, settings, study.config.model.name)

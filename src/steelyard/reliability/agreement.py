@@ -21,7 +21,13 @@ from steelyard.observations import (
     Rankings,
     Ratings,
 )
-from steelyard.reliability.alpha import alpha_statistic, mirrored_alpha, options_alpha, statistic_of_units
+from steelyard.reliability.alpha import (
+    alpha_statistic,
+    mirrored_alpha,
+    mirrored_ordinal_alpha,
+    options_alpha,
+    statistic_of_units,
+)
 from steelyard.reliability.bootstrap import Bootstrap, Names, Seed, weighted_proportion
 from steelyard.reliability.cycles import cycle_consistency
 from steelyard.reliability.ita import ita
@@ -213,6 +219,7 @@ def pair_statistics(
 def _agreement_on_pairs(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple[list[Statistic], tuple[str, ...]]:
     swapped = comparisons.left > comparisons.right
     outcome = np.where(swapped, -comparisons.outcome, comparisons.outcome)
+    grade = outcome.astype(np.int64) * np.maximum(comparisons.strength, 1)
     pair = group_codes(np.minimum(comparisons.left, comparisons.right), np.maximum(comparisons.left, comparisons.right))
 
     def across() -> Grouped:
@@ -234,13 +241,24 @@ def _agreement_on_pairs(comparisons: Comparisons, bootstrap: Bootstrap) -> tuple
         tasks = np.unique(task[units.kept])
         return Grouped(units, lambda: tuple(comparisons.tasks[int(c)] for c in tasks), group_codes(task[units.kept]))
 
-    return pair_statistics(
+    statistics, notes = pair_statistics(
         lambda in_tasks: within() if in_tasks else across(),
         bootstrap,
         tasks=comparisons.knows_tasks,
         ties=bool((outcome == 0).any()),
         annotators=comparisons.knows_annotators,
     )
+    has_strength = comparisons.strength.max(initial=0) > 1
+    if has_strength or (outcome == 0).any():
+        what = "of the grades of preference" if has_strength else "of loss, tie and win in this order"
+        statistics.insert(1, _grade_agreement(Units.of(pair, grade, comparisons.annotator), what, bootstrap))
+    return statistics, notes
+
+
+def _grade_agreement(units: Units, what: str, bootstrap: Bootstrap) -> Statistic:
+    """Compute the agreement on ordered outcomes: loss, tie and win, or from much worse to much better."""
+    note = f"{what}, whatever the task; expected agreement counts each pair in both orders"
+    return statistic_of_units("alpha_ordinal", mirrored_ordinal_alpha, units, bootstrap, unit="pairs", note=note)
 
 
 def _of_rankings(rankings: Rankings, bootstrap: Bootstrap) -> Agreement:

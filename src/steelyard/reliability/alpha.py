@@ -119,6 +119,31 @@ def ordinal_alpha(units: Units) -> WeightedStatistic:
     return function
 
 
+def mirrored_ordinal_alpha(units: Units) -> WeightedStatistic:
+    """Return ordinal α of grades that change sign when the order of their pair is reversed.
+
+    As `ordinal_alpha`, with the pooled answers counted in both orders: n_v becomes (n_v + n_-v)/2, so that midranks
+    and expected disagreement do not depend on which item of a pair is listed first.
+    """
+    grades = np.unique(np.concatenate([units.values, -units.values]))
+    place = np.searchsorted(grades, units.values)
+    by_value = units.counts.T.tocsr()
+    factor = units.answers / units.pairs
+
+    def function(weights: FloatArray) -> FloatArray:
+        count = np.zeros((len(grades), weights.shape[1]))
+        count[place] = by_value @ weights
+        # The grades are symmetric about 0, so that reversing them changes their sign.
+        both = (count + count[::-1]) / 2
+        total = both.sum(axis=0)
+        rank = _over(np.cumsum(both, axis=0) - both / 2, total) - 0.5
+        disagreement = (units.spread(rank[place]) * factor[:, None] * weights).sum(axis=0)
+        differing = 2 * total * (both * rank**2).sum(axis=0)
+        return _alpha(_over(disagreement, total), _over(differing, total * (total - 1)))
+
+    return function
+
+
 def ratio_alpha(units: Units) -> WeightedStatistic:
     """Return α with δ² = ((x - y)/(x + y))², for values ≥ 0.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ def _names(part: Observations) -> pl.Series:
     return pl.Series([*part.annotators.ids, None], dtype=pl.String)
 
 
-def _base(part: Observations, out: set[str]) -> pl.DataFrame:
+def _base(part: Observations, out: Collection[str]) -> pl.DataFrame:
     names = _names(part).gather(np.where(part.annotator == UNKNOWN, len(part.annotators), part.annotator))
     return pl.DataFrame({"annotator": names, "task": part.task}).with_columns(
         (~pl.col("annotator").is_in(list(out))).fill_null(True).alias("counts")
@@ -115,7 +115,7 @@ def _rated(parts: list[Ratings], out: set[str]) -> pl.DataFrame:
     )
 
 
-def _pairs(part: Observations, out: set[str]) -> pl.DataFrame:
+def ordered_pairs(part: Observations, out: Collection[str] = ()) -> pl.DataFrame:
     """Return each pair that an answer orders: `winner`, `loser`, `tied`."""
     if part.has_comparisons:
         pairs = part.to_comparisons()
@@ -144,7 +144,7 @@ def _pairs(part: Observations, out: set[str]) -> pl.DataFrame:
 
 
 def _ordered(part: Observations, out: set[str]) -> pl.DataFrame:
-    pairs = _pairs(part, out).with_row_index("row")
+    pairs = ordered_pairs(part, out).with_row_index("row")
     won = pl.when(pl.col("tied")).then(0.5).otherwise(1.0)
     sides = pl.concat(
         [

@@ -66,7 +66,9 @@ def mark_agreement(
     notes = []
     omissions = int((spans.start == UNKNOWN).sum())
     if omissions and pairs:
-        notes.append(f"omissions ({omissions:,}) have no place: they count as errors, but not in character F1 and γ.")
+        notes.append(
+            f"omissions ({omissions:,}) have no position: they count as errors, but not in character F1 and γ."
+        )
     return MarkAgreement(tuple(statistics), _confusion(texts, pairs), tuple(notes))
 
 

@@ -141,7 +141,7 @@ class _Decisions:
             return "undefined: fewer than three items were compared"
         components = csgraph.connected_components(self.matrix(np.ones(len(self.first))), directed=False)[0]
         if components > 1:
-            return f"undefined: the items form {components:,} islands that were never compared with each other"
+            return f"undefined: the items form {components:,} groups that were never compared with each other"
         return ""
 
 

@@ -14,6 +14,7 @@ from steelyard.errors import SteelyardWarning
 from steelyard.models.choices.counting import Counting
 from steelyard.models.comparisons.win_rate import WinRate
 from steelyard.models.fit import Model
+from steelyard.models.point_scores import PointScores
 from steelyard.models.ratings.mean import Mean
 from steelyard.observations import FloatArray, Observations, Ratings
 from steelyard.reliability.bootstrap import Bootstrap
@@ -25,7 +26,7 @@ from steelyard.reliability.correlation import (
     pearson,
     spearman,
 )
-from steelyard.reliability.splitting import FIRST, SECOND, UNIT_NAMES, Splitter, Sums, take
+from steelyard.reliability.splitting import FIRST, NEITHER, SECOND, UNIT_NAMES, Splitter, Sums, take
 from steelyard.reliability.statistic import Statistic
 from steelyard.reliability.units import group_codes
 
@@ -45,13 +46,13 @@ class Halves:
     """Observations ready to be split and scored."""
 
     observations: Observations
-    model: Model | None
+    model: Model | PointScores | None
     by: str
     splitter: Splitter
     sums: Sums | None
 
     @classmethod
-    def of(cls, observations: Observations, model: Model | None, by: str, seed: int) -> Halves:
+    def of(cls, observations: Observations, model: Model | PointScores | None, by: str, seed: int) -> Halves:
         splitter = Splitter.of(observations, by, seed)
         if model is not None:
             model.check_kind(observations)
@@ -61,16 +62,34 @@ class Halves:
     def scores(self, trials: int, per_half: int | None) -> Scores:
         """Yield the scores of all items in both halves, trial by trial."""
         for trial in range(trials):
-            halves = self.splitter.halves(trial, per_half)
-            if self.sums is not None:
-                yield self.sums.scores(halves)
-            else:
-                yield self._fitted(halves == FIRST), self._fitted(halves == SECOND)
+            yield self.score(self.splitter.halves(trial, per_half))
+
+    def score(self, halves: NDArray[np.int8]) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of all items in both halves, given the half of each row (FIRST, SECOND, NEITHER)."""
+        if self.sums is not None:
+            return self.sums.scores(halves)
+        return self._fitted(halves == FIRST), self._fitted(halves == SECOND)
+
+    def without_groups(self, group: NDArray[np.int64], trials: int) -> list[float]:
+        """Return the mean of Spearman's ρ without the rows of each group, over the same random halves."""
+        count = int(group.max()) + 1
+        values: list[list[float]] = [[] for _ in range(count)]
+        for trial in range(trials):
+            halves = self.splitter.halves(trial)
+            for number in range(count):
+                first, second = self.score(np.where(group == number, NEITHER, halves).astype(np.int8))
+                scored = both_present(first, second)
+                correlation = spearman(first[scored], second[scored])
+                if correlation is not None:
+                    values[number].append(correlation.r)
+        return [float(np.mean(one)) for one in values if one]
 
     def _fitted(self, keep: NDArray[np.bool_]) -> FloatArray:
         scores = np.full(len(self.observations.items), np.nan)
         if self.model is None or not keep.any():
             return scores
+        if isinstance(self.model, PointScores):
+            return self.model.scores(take(self.observations, keep))
         with warnings.catch_warnings():
             # Warnings of an undefeated item or a disconnected graph in a half concern the split, not the judgments.
             warnings.simplefilter("ignore", SteelyardWarning)
@@ -96,8 +115,10 @@ class Halves:
         return tuple(notes)
 
 
-def _is_a_sum(model: Model, observations: Observations) -> bool:
+def _is_a_sum(model: Model | PointScores, observations: Observations) -> bool:
     """Return whether sums over rows give the model's scores; Mean averages an annotator's repeats first."""
+    if isinstance(model, PointScores):
+        return _is_a_sum(model.model, observations)
     if isinstance(model, Counting):
         return True
     if isinstance(model, WinRate):  # a win rate is (1 + counting)/2

@@ -115,7 +115,7 @@ EXPLANATIONS = {
     "split_half_difference_spearman": "Difference between two split-half reliabilities; 0 means equally reliable.",
     "split_half_difference_pearson": "Difference between two split-half reliabilities; 0 means equally reliable.",
     "flip_rate": "Proportion of pairs that are decided differently when their order is reversed. Lower is better.",
-    "length_bias": "How far a judge prefers longer items than people do: 0 means no more than they.",
+    "length_bias": "How much more a judge prefers longer items than people do: 0 means no difference.",
     "pair_correlation": "Correlation of two annotators' ratings of the same item: 1 is perfect, 0 no relation.",
     "texts_with_errors": "Proportion of judged texts in which at least one error was marked.",
     "agreement_on_any_error": "Proportion of pairs of annotations of a text that agree on whether it has any error.",

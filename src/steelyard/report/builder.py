@@ -17,6 +17,7 @@ from steelyard.report.sections import (
     methods,
     order,
     participation,
+    preregistration,
     reliability,
     repeats,
     scores,
@@ -32,6 +33,7 @@ from steelyard.version import __version__
 SECTIONS: tuple[tuple[str, Callable[[Analysis], Section]], ...] = (
     ("the summary", summary.section),
     ("what was asked", task.section),
+    ("preregistration", preregistration.section),
     ("who answered", participation.section),
     ("systems", systems.section),
     ("scores", scores.section),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from textwrap import wrap
 from typing import Any, Literal, TypeAlias
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import quoteattr  # nosec B406 - it only quotes
 
 import altair as alt
 import polars as pl
@@ -92,7 +92,7 @@ def progress(table: pl.DataFrame, done: int, total: int, left: Forecast) -> Char
     if left.hours is not None:
         title += f", done in about {format_duration(left.hours.value)}"
     elif total and done >= total:
-        title = f"All {total:,} judgments are in"
+        title = f"All {total:,} judgments are collected"
     chart = (
         alt.Chart(values_of(line))
         .mark_area(line=True, opacity=0.25)

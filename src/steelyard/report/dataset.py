@@ -57,8 +57,10 @@ _MEANINGS = {
         "in_scores": "whether it counts in the scores",
         "version": "version of a model’s prompt and settings",
         "cost": "what a model’s answer cost",
-        "first_action": "active seconds before the answer was first touched",
-        "changes": "how often something answered was changed before the answer was sent",
+        "first_action": "active seconds before the annotator's first action",
+        "changes": "number of changes before the answer was sent",
+        "untrusted": "number of events in the answer that a script made, not a person",
+        "pastes": "how often text was pasted",
         "item_seconds": "active seconds spent on each item of a page with several, as JSON",
     },
     "items": {

@@ -194,7 +194,7 @@ def _quality(analysis: Analysis) -> list[str]:
     if stop is not None:
         sentences.append(
             f"There were at most {stop.interim_analyses} interim analyses of the stopping rule, equally spaced over "
-            f"the planned judgments, each at a level of {stop.alpha:g}/{stop.interim_analyses} (Bonferroni)."
+            f"the planned judgments, with group-sequential bounds (Pocock 1977) for an overall error of {stop.alpha:g}."
         )
     return sentences
 

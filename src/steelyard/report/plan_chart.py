@@ -1,4 +1,4 @@
-"""The chart of a plan: expected reliability by budget, for each protocol and design."""
+"""The chart of a plan: the expected value of its target by budget, for each protocol and design."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _FEW_LINES = 2
 """Up to this many options, the range over simulated studies is drawn too."""
 _COLOURS = ["#2c5e8a", "#b85a10", "#4f8a5b", "#8a4f7d", "#7a7f35", "#53606d"]
 _OVERSHOOT = 1.35
+RELIABILITY = "split-half reliability (Spearman’s ρ)"
 
 
 def plan_points(curve: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
@@ -62,8 +63,8 @@ def _needed(points: pl.DataFrame, target: float) -> pl.DataFrame:
     )
 
 
-def plan_chart(curve: pl.DataFrame, table: pl.DataFrame, target: float) -> Chart:
-    """Draw reliability against budget: in judgments, or in hours where judgments differ in size."""
+def plan_chart(curve: pl.DataFrame, table: pl.DataFrame, target: float, measure: str = RELIABILITY) -> Chart:
+    """Draw what is measured against budget: in judgments, or in hours where judgments differ in size."""
     points = plan_points(curve, table)
     by_hours = points["items_per_judgment"].n_unique() > 1
     x = "hours" if by_hours else "judgments"
@@ -84,17 +85,13 @@ def plan_chart(curve: pl.DataFrame, table: pl.DataFrame, target: float) -> Chart
         f"{x}:Q",
         title="hours of work, all annotators together" if by_hours else "judgments",
         scale=alt.Scale(domain=[0, longest], nice=False),
-        axis=alt.Axis(format=",.0f", grid=False, tickCount=6),
+        axis=alt.Axis(format=",.1f" if by_hours and longest < 10 else ",.0f", grid=False, tickCount=6),
     )
-    lowest = max(0.0, float(points["reliability"].min() or 0) - 0.05)  # type: ignore[arg-type]
-    height = alt.Scale(domain=[lowest, 1], nice=False)
-    title = "split-half reliability (Spearman’s ρ)"
-    up = alt.Y(
-        "reliability:Q",
-        title=title,
-        scale=height,
-        axis=alt.Axis(format=".1f", tickCount=5),
-    )
+    lowest = max(0.0, min(target, float(points["value"].min() or 0)) - 0.05)  # type: ignore[arg-type]
+    highest = 1.0 if measure == RELIABILITY else max(target, float(points["value"].max() or 1)) * 1.05  # type: ignore[arg-type]
+    height = alt.Scale(domain=[lowest, highest], nice=False)
+    title = measure
+    up = alt.Y("value:Q", title=title, scale=height, axis=alt.Axis(format=".2~f", tickCount=5))
     base = alt.Chart(values_of(points)).encode(x=across)
     layers: list[Any] = []
     if len(names) <= _FEW_LINES:

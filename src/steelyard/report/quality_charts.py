@@ -26,6 +26,29 @@ def _colours(table: pl.DataFrame) -> dict[str, Any]:
     return encoded
 
 
+def work_over_time(blocks: pl.DataFrame) -> Chart:
+    """Draw how an annotator's ratings, or errors, change from block to block of the work."""
+    is_rated = "difference" in blocks.columns and blocks["difference"].null_count() < blocks.height
+    column = "difference" if is_rated else "error"
+    values = blocks.drop_nulls(column).select("block", column)
+    if values.is_empty():
+        values = blocks.select("block", pl.lit(0.0).alias(column))
+    first, last = float(values[column][0]), float(values[column][-1])
+    what = (
+        "Difference from this annotator’s expected ratings" if is_rated else "Mean deviation from the expected answers"
+    )
+    signed = "{:+.2g}" if is_rated else "{:.2g}"
+    title = f"{what}: {signed.format(first)} at first, {signed.format(last)} in the end".replace("-", "−")
+    base = alt.Chart(values_of(values)).encode(
+        x=alt.X("block:O", title="part of the work, in order", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y(f"{column}:Q", title="points of the scale" if is_rated else "standard deviations"),
+    )
+    zero = alt.Chart(values_of(pl.DataFrame({"zero": [0.0]}))).mark_rule(opacity=0.4).encode(y="zero:Q")
+    layers = [base.mark_line(), base.mark_point(filled=True, size=60)]
+    chart = alt.layer(*([zero, *layers] if is_rated else layers))
+    return titled(chart.properties(width=WIDTH, height=180), title)  # type: ignore[no-any-return]
+
+
 def accuracy(table: pl.DataFrame, *, passed: float | None = None, against: str = "the checks") -> Chart:
     """Draw each annotator's accuracy against the number of judgments, as in Fig. 6 of Snow et al. (2008).
 

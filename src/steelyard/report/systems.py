@@ -146,7 +146,8 @@ def significance_matrix(differences: pl.DataFrame, order: list[str]) -> Chart:
         pl.col("system").map_elements(shorten, pl.String).alias("row"),
         pl.col("other").map_elements(shorten, pl.String).alias("column"),
         pl.when("significant").then(pl.lit("better (p < .05)")).otherwise(pl.lit("not significant")).alias("result"),
-        pl.col("p_holm").map_elements(_short_p, pl.String).alias("label"),
+        # Without enough annotators or sources there is no p-value.
+        pl.col("p_holm").map_elements(_short_p, pl.String).fill_null("–").alias("label"),
     )
     domain = [shorten(name) for name in names]
     base = alt.Chart(values_of(rows)).encode(

@@ -6,6 +6,7 @@ from steelyard.simulate.forecast import StudyForecast, forecast_study
 from steelyard.simulate.pilot import Pilot, read_pilot
 from steelyard.simulate.plan_layout import ItemLayout, SystemLayout
 from steelyard.simulate.plan_options import PlanOption, choose_options
+from steelyard.simulate.plan_targets import IntervalWidth, Reliability, SystemDifference, TopItems
 from steelyard.simulate.planner import Plan, plan
 from steelyard.simulate.population import Population, SimulatedAnnotator, make_crowd
 from steelyard.simulate.replay import RecordedAnnotators
@@ -19,6 +20,7 @@ __all__ = [
     "answer_study_with_crowd",
     "choose_options",
     "forecast_study",
+    "IntervalWidth",
     "ItemLayout",
     "make_crowd",
     "PlanOption",
@@ -27,11 +29,14 @@ __all__ = [
     "Plan",
     "Population",
     "read_pilot",
+    "Reliability",
     "RecordedAnnotators",
     "SimulatedAnnotator",
     "SimulatedAnnotators",
     "SimulatedStudy",
     "simulate_study",
+    "SystemDifference",
     "SystemLayout",
     "StudyForecast",
+    "TopItems",
 ]

@@ -131,6 +131,10 @@ class SimulatedAnnotators:
         percept = self.percepts(protocol, np.array([who]), np.array([done]), codes, np.array([row]))
         return answer_for(protocol, perceived_by(protocol, items, percept[:, 0]), self.crowd[who].tie_margin)
 
+    def true_values(self, items: Sequence[str]) -> FloatArray:
+        """Return the true values of items, under the first criterion."""
+        return next(iter(self._values.values()))[self.items.codes(items)]
+
     @property
     def careless_names(self) -> list[str]:
         """Names of the careless annotators."""

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 
-from steelyard.designs.adaptive.design import Adaptive
-from steelyard.models.comparisons.bradley_terry import BradleyTerry
-from steelyard.observations import Comparisons, Labels, Observations
+from steelyard.models.point_scores import PointScores
+from steelyard.observations import Labels, Observations
 from steelyard.quality.pay import standing_numbers
 from steelyard.quality.questions import Question
 from steelyard.records import Item
 from steelyard.reliability import krippendorff_alpha, split_half
+from steelyard.reliability.correlation import spearman
 from steelyard.simulate.annotators import SimulatedAnnotators
+from steelyard.simulate.plan_targets import reliability_from_truth
 from steelyard.simulate.population import Population, make_crowd
 from steelyard.simulate.simulated_study import SimulatedStudy, simulate_study
 from steelyard.simulate.task_time import task_seconds
@@ -196,15 +198,35 @@ def _forecast(
 
 
 def _reliability(study: SimulatedStudy, stage: int) -> float | None:
-    """Return the reliability of a stage's judgments, of the first criterion where there are several."""
+    """Return the reliability of a stage's judgments, scored by the study's model; of the first criterion of several."""
     if not study.stages[stage]:
         return None
-    observations: Observations = next(iter(study.observations(stage).values()))
+    model, protocol = study.config.model, study.config.stages[stage].protocol
+    kind = next((kind for kind in model.accepts if kind in protocol.kinds), None)
+    count = len(study.stages[stage])
+    if study.learns and kind is not None and isinstance(study.annotators, SimulatedAnnotators):
+        half: Observations = next(iter(study.observations(stage, most=ceil(count / 2), kind=kind).values()))
+        if not isinstance(half, Labels):
+            return _reliability_by_truth(study, half)
+    observations: Observations = next(iter(study.observations(stage, kind=kind).values()))
     if isinstance(observations, Labels):
         return krippendorff_alpha(observations.item, observations.label, "nominal", replicates=20).value
-    # Counting wins is fast, but uninformative if pairs were chosen to be close; the model accounts for opponents.
-    close = isinstance(study.config.stages[stage].design, Adaptive) and observations.kind == Comparisons.kind
-    return split_half(observations, model=BradleyTerry() if close else None, trials=10)["split_half_spearman"].value
+    scorer = None if kind is None else PointScores(model)
+    return split_half(observations, model=scorer, trials=4)["split_half_spearman"].value
+
+
+def _reliability_by_truth(study: SimulatedStudy, half: Observations) -> float | None:
+    """Return the correlation that two independent studies of half the size would have.
+
+    Halves of one study are not independent if the design learned from all answers.
+    """
+    if not isinstance(study.annotators, SimulatedAnnotators):
+        return None
+    scores = PointScores(study.config.model).scores(half)
+    values = study.annotators.true_values(half.items.ids)
+    is_scored = ~np.isnan(scores)
+    correlation = spearman(scores[is_scored], values[is_scored])
+    return None if correlation is None else reliability_from_truth(correlation.r)[0]
 
 
 def _cost(config: StudyConfig, each: Sequence[int], hours: float, price: float | None) -> float | None:

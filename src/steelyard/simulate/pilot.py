@@ -76,15 +76,17 @@ class _Handle:
 
 
 _MOMENT_HANDLES = (
-    _Handle("item_sd", "between items", 2, 0.005, 0.49),
     _Handle("bias", "between annotators", 2, 0.0, 0.5),
     _Handle("stretch", "between slopes", 2, 0.0, 0.5),
 )
 _RATING_HANDLES = (
+    _Handle("item_sd", "between items", 2, 0.005, 1.5),
     *_MOMENT_HANDLES,
     _Handle("lapse", "tails", 0.5, 0.0, 0.12),
-    _Handle("noise", "unreliability", 2, 0.005, 1.0),
+    _Handle("noise", "unreliability", 2, 0.005, 2.0),
 )
+_LOWEST_MEAN, _HIGHEST_MEAN = -1.0, 2.0
+"""Range of the items' mean: most answers may be at an end of the scale."""
 _ORDER_HANDLES = (_Handle("noise", "unreliability", 2, 0.01, 5.0),)
 _TIE_HANDLE = _Handle("tie_margin", "ties", 1, 0.0, 0.5)
 
@@ -190,6 +192,9 @@ class _Fitting:
             factor = (max(target, 0.0) / current) ** (damping / handle.power) if current > 0 else 1.0
             value = max(now[handle.parameter], 1e-3) * float(np.clip(factor, 0.2, 5.0))
             now[handle.parameter] = float(np.clip(value, handle.lowest, handle.highest))
+        if "mean" in targets:
+            step = damping * (targets["mean"] - estimates["mean"])
+            now["mean"] = float(np.clip(now["mean"] + step, _LOWEST_MEAN, _HIGHEST_MEAN))
         return Population(**now)
 
     def _simulate(self, at: Population, copies: range) -> list[dict[str, float]]:
@@ -286,12 +291,12 @@ def _rating_statistics(ratings: Observations) -> dict[str, float]:
     total = np.bincount(item, value, minlength=len(ratings.items))
     others = (total[item] - value)[several] / (count[item][several] - 1)
     error = value[several] - others
-    variance = float(np.var(value))
     between = _cross(item, value - value.mean())
     statistics = {
         "between items": between,
-        # The variance within items, in units of that between: how unreliable a single judgment is.
-        "unreliability": (variance - between) / max(between, 0.01 * variance),
+        "mean": float(value.mean()),
+        # By ranks, as plans measure reliability: where many answers are at an end, variances say little about ranks.
+        "unreliability": _unreliability(ratings, "split_half_spearman"),
         # How heavy the errors' tails are, whatever their size: lapses make them heavier.
         "tails": float(np.mean(error**4) / np.mean(error**2) ** 2),
     }
@@ -305,9 +310,8 @@ def _rating_statistics(ratings: Observations) -> dict[str, float]:
 def _from_moments(ratings: Ratings, estimates: Mapping[str, float], base: Population) -> Population:
     """Set what the moments of the ratings tell directly: the items' mean and spread, biases and scale use."""
     mean = float(np.clip(ratings.unit_value.mean(), 0.02, 0.98))
-    widest = 0.95 * (mean * (1 - mean)) ** 0.5
     between = max(estimates["between items"], 1e-4)
-    at = replace(base, mean=mean, item_sd=min(between**0.5, widest))
+    at = replace(base, mean=mean, item_sd=between**0.5, censored=True)
     if not ratings.knows_annotators:
         return at
     # A slope's product with the items' deviations has their variance as a factor, twice over.

@@ -1,6 +1,6 @@
 """What a plan is for: scores of items, or scores of systems that were given the same sources.
 
-A layout makes the items of a simulated study, draws their true values, and measures how reliable the scores are.
+A layout makes the items of a simulated study and draws their true values.
 """
 
 from __future__ import annotations
@@ -20,18 +20,15 @@ from steelyard.errors import ConfigError, did_you_mean
 from steelyard.models.systems.compare_systems import of_items
 from steelyard.observations import FloatArray, Observations
 from steelyard.records import Item
-from steelyard.reliability import split_half
-from steelyard.reliability.correlation import spearman
 from steelyard.reliability.splitting import Sums
 from steelyard.simulate.population import Population
 
-_ITEM_TRIALS = 4
 _SOURCE_TRIALS = 10
-"""Random halves per simulated study, of the judgments of items and of sources."""
+"""Random halves of the sources per simulated study."""
 
 
 class Layout(ABC):
-    """The items of a plan, and how reliable scores from simulated judgments of them are."""
+    """The items of a plan, and their true values."""
 
     first_showings: int
     """Showings per item in the first simulation."""
@@ -63,14 +60,14 @@ class Layout(ABC):
     def values(self, population: Population, rng: np.random.Generator) -> FloatArray:
         """Draw the true value of every item."""
 
-    @abstractmethod
-    def reliability(self, observations: Observations, values: FloatArray, seed: int) -> tuple[float, float]:
-        """Return the split-half reliability of the scores, and their correlation with the true scores."""
+    def shrunk(self, most: int) -> Layout:
+        """Return a layout of at most this many items that needs as many judgments per item; itself if there is none."""
+        return self
 
 
 @dataclass(frozen=True)
 class ItemLayout(Layout):
-    """Items without systems. Reliability is Spearman's ρ between the scores of two halves of the judgments."""
+    """Items without systems."""
 
     count: int
 
@@ -102,13 +99,9 @@ class ItemLayout(Layout):
         """Draw the items from the population."""
         return population.values(self.count, rng)
 
-    def reliability(self, observations: Observations, values: FloatArray, seed: int) -> tuple[float, float]:
-        """Split the judgments of each item, pair or tuple."""
-        measurement = split_half(observations, trials=_ITEM_TRIALS, seed=seed)["split_half_spearman"].value
-        scores, _ = Sums.of(observations).scores(np.zeros(len(observations), np.int8))
-        is_scored = ~np.isnan(scores)
-        correlation = spearman(scores[is_scored], values[is_scored])
-        return 0.0 if measurement is None else max(measurement, 0.0), 0.0 if correlation is None else correlation.r
+    def shrunk(self, most: int) -> Layout:
+        """Return fewer items: the judgments needed per item do not depend on their number."""
+        return self if self.count <= most else ItemLayout(most)
 
 
 class SystemEffects(NamedTuple):
@@ -148,10 +141,13 @@ class SystemLayout(Layout):
         System and source of each output.
     effects
         How systems and sources vary; the population's `item_sd` is not used.
+    spacing
+        Difference between neighbouring systems; by default they vary by `system_sd`.
     """
 
     outputs: tuple[tuple[str, str], ...]
     effects: SystemEffects
+    spacing: float | None = None
 
     first_showings = 1
     min_showings = 1
@@ -223,8 +219,8 @@ class SystemLayout(Layout):
         means = [population.mean + true_score[system] + difficulty[source] for system, source in self.outputs]
         return np.array(means) + rng.normal(0, interaction_sd, len(means))
 
-    def reliability(self, observations: Observations, values: FloatArray, seed: int) -> tuple[float, float]:
-        """Split the sources."""
+    def reliability(self, observations: Observations, seed: int) -> float:
+        """Split the sources, and correlate the systems' mean scores or counts."""
         judgments = of_items(observations, self.items)
         sums = Sums.of(judgments.observations)
         source = judgments.source_codes()
@@ -233,14 +229,39 @@ class SystemLayout(Layout):
         for _ in range(_SOURCE_TRIALS):
             is_second = rng.permutation(np.arange(int(source.max()) + 1) % 2).astype(np.int8)
             halves.append(sums.scores(is_second[source]))
-        whole, _ = sums.scores(np.zeros(len(judgments.observations), np.int8))
+        return max(_pooled_correlation(halves), 0.0)
+
+    def truth(self, observations: Observations) -> float:
+        """Correlate the systems' scores with their true scores."""
+        judgments = of_items(observations, self.items)
+        scores, _ = Sums.of(judgments.observations).scores(np.zeros(len(judgments.observations), np.int8))
         true_score = self._true_scores()
-        truth = np.array([true_score[system] for system in judgments.systems.ids])
-        return max(_pooled_correlation(halves), 0.0), _pooled_correlation([(whole, truth)])
+        return _pooled_correlation([(scores, np.array([true_score[system] for system in judgments.systems.ids]))])
+
+    def neighbour_t(self, observations: Observations) -> float:
+        """Return the mean of t over neighbouring systems, paired by source; 0 where there are too few sources."""
+        item_scores, _ = Sums.of(observations).scores(np.zeros(len(observations), np.int8))
+        by_output = dict(zip(observations.items.ids, item_scores.tolist(), strict=True))
+        table = np.full((len(self.sources), len(self.systems)), np.nan)
+        row = {source: number for number, source in enumerate(self.sources)}
+        column = {system: number for number, system in enumerate(self.systems)}
+        for item in self.items:
+            table[row[str(item.context)], column[str(item.group)]] = by_output.get(item.id, np.nan)
+        statistics = []
+        for difference in np.diff(table, axis=1).T:
+            judged = difference[~np.isnan(difference)]
+            sd = float(judged.std(ddof=1)) if len(judged) > 2 else 0.0
+            statistics.append(float(judged.mean()) / (sd / len(judged) ** 0.5) if sd > 0 else 0.0)
+        return float(np.mean(statistics))
 
     def _true_scores(self) -> dict[str, float]:
-        """Return evenly spaced quantiles of a normal distribution, so that simulated studies have equal systems."""
+        """Return evenly spaced quantiles of a normal distribution, so that simulated studies have equal systems.
+
+        With `spacing`, neighbours differ by that much instead.
+        """
         count = len(self.systems)
+        if self.spacing is not None:
+            return {system: (place - (count - 1) / 2) * self.spacing for place, system in enumerate(self.systems)}
         quantiles = np.array([NormalDist().inv_cdf((place + 0.5) / count) for place in range(count)])
         scores = quantiles / quantiles.std() * self.effects.system_sd
         return dict(zip(self.systems, scores.tolist(), strict=True))

@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard import registry
 from steelyard.designs import Design
-from steelyard.designs.budgets import BUDGETED, budget_settings
+from steelyard.designs.budgets import BUDGET_NAMES, BUDGETED, budget_settings
 from steelyard.errors import ConfigError, Problem, did_you_mean
 from steelyard.protocols import Protocol
 from steelyard.simulate.task_time import task_seconds
@@ -18,6 +18,7 @@ DEFAULT_OPTIONS: tuple[tuple[str, str], ...] = (
     ("direct", "per_item"),
     ("likert", "per_item"),
     ("pairwise", "random_tuples"),
+    ("pairwise", "adaptive"),
     ("best_worst", "balanced_tuples"),
     ("best_worst", "random_tuples"),
     ("scored_ranking", "random_tuples"),
@@ -44,6 +45,38 @@ class PlanOption:
     design: str
     settings: tuple[tuple[str, Any], ...] = ()
     """Settings of the protocol that differ from the defaults."""
+    model: str = ""
+    """Model of the scores; by default that of new studies."""
+    model_settings: tuple[tuple[str, Any], ...] = ()
+    design_settings: tuple[tuple[str, Any], ...] = ()
+    """Settings of model and design that differ from the defaults, the number of judgments excepted."""
+
+    @classmethod
+    def of_study(cls, config: StudyConfig) -> PlanOption:
+        """Return the protocol, design and model of a study."""
+        if len(config.stages) > 1:
+            raise ConfigError("a study of several stages cannot be planned.", "Use steelyard simulate DIR.")
+        source = config.source or {}
+        stage, table = config.stages[0], source.get("stage")
+        part = table[0] if isinstance(table, list) and table else source
+
+        def own(name: str, *budget: str) -> tuple[tuple[str, Any], ...]:
+            settings = part.get(name, {}) if name != "model" else source.get(name, {})
+            return tuple((key, value) for key, value in settings.items() if key not in {"name", *budget})
+
+        return cls(
+            stage.protocol.name,
+            stage.design.name,
+            own("protocol"),
+            config.model.name,
+            own("model"),
+            own("design", *BUDGET_NAMES),
+        )
+
+    @property
+    def model_name(self) -> str:
+        """Name of the model."""
+        return self.model or self.create_protocol().model_of_new_studies(self.design)
 
     @property
     def name(self) -> str:
@@ -65,7 +98,8 @@ class PlanOption:
                 "items": "plan.csv",
                 "seed": seed,
                 "protocol": {"name": self.protocol, **dict(self.settings)},
-                "design": {"name": self.design, **settings},
+                "design": {"name": self.design, **dict(self.design_settings), **settings},
+                "model": {"name": self.model_name, **dict(self.model_settings)},
             }
         )
 
@@ -120,7 +154,7 @@ def choose_options(
             (protocol, design)
             for protocol in protocols or dict(default)
             for design in designs or names
-            if design in designs or not (design in _WHEN_NAMED or (design == "all_pairs" and n_items > _FEW_ITEMS))
+            if design in designs or not (design == "all_pairs" and n_items > _FEW_ITEMS)
         ]
     )
     options = [PlanOption(protocol, design, _settings(protocol, n_items)) for protocol, design in pairs]
@@ -136,9 +170,6 @@ def _settings(protocol: str, n_items: int) -> tuple[tuple[str, Any], ...]:
     size = getattr(registry.find("protocols", protocol)(), "size", 0)
     return (("size", n_items),) if size > n_items >= 3 else ()
 
-
-_WHEN_NAMED = {"adaptive"}
-"""Designs that compute every task, so simulating many studies takes minutes: compared only when named."""
 
 _FEW_ITEMS = 40
 """Up to this many items, all_pairs is among the options."""

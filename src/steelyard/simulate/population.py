@@ -85,6 +85,9 @@ class Population:
     tie_margin: Annotated[float, Field(ge=0, description="values this close are perceived as equal")] = 0.03
     confusion: Annotated[float, Field(ge=0, le=1, description="fraction of labels drawn at random (choice)")] = 0.0
     careless: Annotated[float, Field(ge=0, lt=1, description="fraction of careless annotators")] = 0.0
+    censored: Annotated[
+        bool, Field(description="whether values are normal and may lie beyond the ends of the scale, where answers end")
+    ] = False
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Population:
@@ -111,7 +114,7 @@ class Population:
 
     def check(self) -> None:
         """Refuse a standard deviation that values between 0 and 1 cannot have."""
-        if self.item_sd**2 >= self.mean * (1 - self.mean):
+        if not self.censored and self.item_sd**2 >= self.mean * (1 - self.mean):
             most = (self.mean * (1 - self.mean)) ** 0.5
             raise ConfigError(
                 f"values between 0 and 1 with mean {self.mean:g} cannot have a standard deviation of {self.item_sd:g}.",
@@ -119,8 +122,10 @@ class Population:
             )
 
     def values(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Draw `count` item values from a beta distribution with this mean and standard deviation."""
+        """Draw `count` item values with this mean and standard deviation: beta, or normal if answers are censored."""
         self.check()
+        if self.censored:
+            return rng.normal(self.mean, self.item_sd, count)
         precision = self.mean * (1 - self.mean) / self.item_sd**2 - 1
         return rng.beta(self.mean * precision, (1 - self.mean) * precision, count)
 

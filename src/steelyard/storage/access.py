@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Row, bindparam, delete, insert, or_, select
+from sqlalchemy import ColumnElement, Engine, Row, bindparam, delete, insert, or_, select, text
 
 from steelyard.storage.failures import READ, WRITTEN, said_plainly
 from steelyard.storage.tables import access
@@ -51,6 +51,16 @@ class Access:
         self._clock = clock
         self._turn = turn
         """Waits until nobody in this process writes: SQLite has one writer, and those who only try again may starve."""
+
+    @property
+    def database(self) -> str:
+        """The database's URL without its password, to tell databases apart."""
+        return self._engine.url.render_as_string(hide_password=True)
+
+    def schema_version(self) -> str:
+        """Read the version of the tables; raise StoreError if the database cannot be reached."""
+        with said_plainly(*READ), self._engine.connect().execution_options(writes=False) as connection:
+            return str(connection.execute(text("SELECT version_num FROM steelyard_version")).scalar())
 
     def grant(
         self,

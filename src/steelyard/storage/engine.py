@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 APPLICATION_ID = 0x57EE1
 """Marks an SQLite file as ours (PRAGMA application_id)."""
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration; a test keeps it equal to Alembic's."""
 
 DATABASE_FILE = "study.db"
@@ -86,6 +86,22 @@ def open_engine(url: str | URL, *, create: bool = True) -> Engine:
         engine.dispose()
         raise
     return engine
+
+
+def schema_version(url: str | URL) -> str | None:
+    """Read the version of a database's tables without changing anything; None if it is empty or not there yet."""
+    parsed = _parsed(url)
+    if parsed.get_backend_name() == "sqlite" and not Path(str(parsed.database)).is_file():
+        return None
+    engine = _sqlite(parsed) if parsed.get_backend_name() == "sqlite" else _postgresql(parsed)
+    try:
+        with (
+            said_plainly(f"the database {_shown(parsed)} cannot be opened", "Check it.", secrets=_secrets(parsed)),
+            engine.connect().execution_options(writes=False) as connection,
+        ):
+            return _checked_version(connection, _shown(parsed))
+    finally:
+        engine.dispose()
 
 
 def _parsed(url: str | URL) -> URL:
@@ -164,6 +180,8 @@ def _sqlite(url: URL) -> Engine:
         _turn_on_wal(cursor)
         cursor.execute("PRAGMA synchronous = FULL")
         cursor.execute("PRAGMA foreign_keys = ON")
+        # Deleted bytes are overwritten at once: when an annotator is forgotten, the file need not be written anew.
+        cursor.execute("PRAGMA secure_delete = ON")
         cursor.close()
         file_id = _file_id(str(url.database))
         if not opened and file_id is not None:

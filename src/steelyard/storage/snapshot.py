@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import BindParameter, Connection, bindparam, select
 
 from steelyard.errors import StoreError
-from steelyard.storage.events import EMPTY_DIGEST, StoredEvent
-from steelyard.storage.tables import access, events, studies
+from steelyard.storage.events import Chain, StoredEvent
+from steelyard.storage.tables import access, erasures, events, studies
 
 _CHUNK = 10_000
 _STUDY: BindParameter[int] = bindparam("in_study")
@@ -28,6 +28,11 @@ class Snapshot:
     def __init__(self, connection: Connection, study: int) -> None:
         self._connection = connection
         self._study = study
+        if connection.execute(select(erasures.c.study).where(erasures.c.study == study)).first() is not None:
+            raise StoreError(
+                "an annotator is being forgotten at the moment.",
+                "Try again in a minute. If steelyard forget was interrupted, run it again.",
+            )
         row = connection.execute(_HEADING, {"in_study": study}).one()
         self.last_seq: int = row.last_seq
         self.digest: str = row.digest
@@ -35,20 +40,17 @@ class Snapshot:
 
     def log_lines(self) -> Iterator[str]:
         """Yield every event as a line of JSON; refuse a log whose digests do not fit."""
-        previous = EMPTY_DIGEST
-        count = 0
+        chain = Chain()
         rows = self._connection.execute(
             _LOG.order_by(events.c.seq), {"in_study": self._study}, execution_options={"yield_per": _CHUNK}
         )
         for row in rows:
             event = StoredEvent(*row)
-            count += 1
-            previous = event.digest_after(previous)
-            if (count, previous) != (event.seq, event.digest):
-                raise StoreError(f"the log was altered at or before event {event.seq}.", "Restore an earlier backup.")
+            chain.check(event)
             yield event.line()
-        if (count, previous) != (self.last_seq, self.digest):
-            raise StoreError(f"the log ends at event {count} of {self.last_seq}.", "Restore an earlier backup.")
+        chain.check_replacements()
+        if (chain.seq, chain.digest) != (self.last_seq, self.digest):
+            raise StoreError(f"the log ends at event {chain.seq} of {self.last_seq}.", "Restore an earlier backup.")
 
     def tokens(self) -> list[dict[str, Any]]:
         """Return the tokens that let people in, as their digests."""

@@ -10,23 +10,25 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, insert, select, update
+from sqlalchemy import BindParameter, Connection, Engine, Row, Select, bindparam, delete, insert, select, update
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError
 
 from steelyard.errors import StoreError
 from steelyard.storage.access import Access
 from steelyard.storage.engine import open_engine
-from steelyard.storage.erasing import erase_events, erase_person, wipe
-from steelyard.storage.events import EMPTY_DIGEST, StoredEvent, to_json
+from steelyard.storage.erasing import Erasure, EventErasure, events_of, unfinished_erasure, wipe
+from steelyard.storage.events import EMPTY_DIGEST, TOMBSTONE, StoredEvent, new_salt, to_json
 from steelyard.storage.failures import READ, WRITTEN, said_plainly
 from steelyard.storage.snapshot import Snapshot
+from steelyard.storage.staging import Staging, has_batches
 from steelyard.storage.tables import access, events, studies, tasks
 
 UNNAMED = ""
 """What a study is called that has a database to itself and was given no name."""
 
 _CHUNK = 10_000
+_FEW = 1_000
 
 # Statements are built once: building one costs more than running it.
 _STUDY: BindParameter[int] = bindparam("in_study")
@@ -59,6 +61,8 @@ _ANSWERED_BY = (
     .order_by(tasks.c.answer_seq.desc())
     .limit(bindparam("most"))
 )
+_REWRITTEN_SEQ = select(studies.c.rewritten_seq).where(studies.c.id == _STUDY)
+_SET_REWRITTEN = update(studies).where(studies.c.id == _STUDY).values(rewritten_seq=bindparam("new_seq"))
 _LAST_SEQ = select(studies.c.last_seq).where(studies.c.id == _STUDY)
 _SET_STATE = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"))
 _SET_ANSWERED = update(tasks).where(_THIS_TASK).values(state=bindparam("new_state"), answer_seq=bindparam("new_seq"))
@@ -144,6 +148,36 @@ class Store:
             digest = connection.execute(_ONE_DIGEST, {"in_study": self._study, "this_seq": seq}).scalar_one_or_none()
         return None if digest is None else str(digest)
 
+    def rewritten_seq(self) -> int:
+        """The number of the last tombstone: events before it may be others than they were when it was written."""
+        with self._reading() as connection:
+            return int(connection.execute(_REWRITTEN_SEQ, {"in_study": self._study}).scalar_one())
+
+    def erasure(self) -> Erasure | None:
+        """Return the annotator who is being forgotten and what was replaced so far; None if nobody is."""
+        with self._reading() as connection:
+            return unfinished_erasure(connection, self._study)
+
+    def events_of(self, annotator: str) -> list[tuple[int, str | None, str]]:
+        """Return the numbers of an annotator's events, each with the id of its judgment and its kind."""
+        with self._reading() as connection:
+            return events_of(connection, self._study, annotator)
+
+    def has_batches(self) -> bool:
+        """Whether judgments are being imported, or were when a process ended."""
+        with self._reading() as connection:
+            return has_batches(connection, self._study)
+
+    def existing_tasks(self, judgment_ids: list[str]) -> set[str]:
+        """Return which of these tasks exist."""
+        names: set[str] = set()
+        for start in range(0, len(judgment_ids), _FEW):
+            few = judgment_ids[start : start + _FEW]
+            query = select(tasks.c.judgment_id).where(tasks.c.study == self._study, tasks.c.judgment_id.in_(few))
+            with self._reading() as connection:
+                names.update(connection.scalars(query))
+        return names
+
     def access(
         self, clock: Callable[[], int], turn: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> Access:
@@ -203,9 +237,12 @@ class Store:
             answers = {event.seq: event for event in map(_stored_event, connection.execute(query))}
         return [(task, answers[task.answer_seq]) for task in answered if task.answer_seq is not None]
 
-    def wipe(self) -> str:
-        """Take what was deleted off the disk, too; return what is left to do about that, if anything."""
-        return wipe(self._engine)
+    def wipe(self, trace: str = "") -> str:
+        """Take what was deleted off the disk, too; return what is left to do about that, if anything.
+
+        `trace` is a text that must not be left; without one, the whole file is written anew.
+        """
+        return wipe(self._engine, trace)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -271,10 +308,16 @@ class Writer:
         judgment_id: str | None = None,
     ) -> StoredEvent:
         """Add an event to the log; `data` is JSON."""
+        return self.copy(StoredEvent(0, at, kind, annotator, judgment_id, data, "", new_salt()))
+
+    def copy(self, original: StoredEvent) -> StoredEvent:
+        """Add an event to the log as it is in another, with its seal."""
         self.last_seq += 1
-        if kind == "config":
-            self._config_seq = self.last_seq
-        event = StoredEvent(self.last_seq, at, kind, annotator, judgment_id, data, "").chained_to(self.digest)
+        event = original._replace(seq=self.last_seq).chained_to(self.digest)
+        if event.kind == "config":
+            self._config_seq = event.seq
+        if event.kind == TOMBSTONE:
+            self._connection.execute(_SET_REWRITTEN, {"in_study": self._study, "new_seq": event.seq})
         self.digest = event.digest
         self._pending.append({"study": self._study, **event._asdict()})
         if len(self._pending) >= _CHUNK:
@@ -354,14 +397,29 @@ class Writer:
         """Keep a task for its annotator a while longer."""
         self._connection.execute(_RENEW, {"in_study": self._study, "this_id": judgment_id, "new_end": lease_end})
 
-    def rewrite(self, first: int, change: Callable[[StoredEvent, str], StoredEvent]) -> None:
-        """Change the log from event `first` on; the digests of all that follow are worked out anew."""
-        self._flush()
-        self.digest = erase_events(self._connection, self._study, first, change)
+    def staging(self) -> Staging:
+        """Return the judgments that are being imported."""
+        return Staging(self._connection, self._study)
 
-    def erase_person(self, annotator: str) -> int:
-        """Delete an annotator's tasks and tokens; return how many tokens there were."""
-        return erase_person(self._connection, self._study, annotator)
+    def erasing(self) -> EventErasure:
+        """Return the means to replace past events."""
+        self._flush()
+        return EventErasure(self._connection, self._study)
+
+    def seal_all(self, change: Callable[[StoredEvent, str], StoredEvent]) -> None:
+        """Give a seal to every event of a log begun before there were seals; all digests are computed anew."""
+        self.digest = self.erasing().seal_all(change)
+
+    def tasks(self, judgment_ids: Iterable[str]) -> dict[str, StoredTask]:
+        """Find tasks by their ids."""
+        query = select(tasks).where(tasks.c.study == self._study, tasks.c.judgment_id.in_(list(judgment_ids)))
+        return {row.judgment_id: _stored_task(row) for row in self._connection.execute(query)}
+
+    def replace_tasks(self, judgment_ids: Iterable[str], new: Iterable[StoredTask]) -> None:
+        """Delete tasks, and keep others in their place."""
+        condition = (tasks.c.study == self._study) & tasks.c.judgment_id.in_(list(judgment_ids))
+        self._connection.execute(delete(tasks).where(condition))
+        self.add_tasks(new)
 
     def finish(self) -> None:
         """Write what is pending."""

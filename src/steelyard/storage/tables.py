@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, MetaData, Table, Text
 
 metadata = MetaData()
 
@@ -15,10 +15,12 @@ studies = Table(
     Column("digest", Text, nullable=False),
     Column("config_seq", BigInteger, nullable=False),
     Column("secret", Text, nullable=False),
+    Column("rewritten_seq", BigInteger, nullable=False, server_default="0"),
 )
 """One row a study: the number and digest of its last event, and the number of its last configuration.
 
 Writers lock this row, so events are in order. `secret` is what pseudonyms are made with; it is in no export.
+`rewritten_seq` is the number of the last tombstone: events before it may have been replaced when it was written.
 """
 
 events = Table(
@@ -32,8 +34,56 @@ events = Table(
     Column("judgment_id", Text),
     Column("data", Text, nullable=False),
     Column("digest", Text, nullable=False),
+    Column("seal", Text),
 )
-"""The append-only log; `at` is in microseconds since 1970 (UTC), `data` is JSON, `digest` chains the rows."""
+"""The append-only log; `at` is in microseconds since 1970 (UTC), `data` is JSON, `digest` chains the rows.
+
+`seal` is described in `steelyard.storage.events.StoredEvent`.
+"""
+
+erasures = Table(
+    "erasures",
+    metadata,
+    Column("study", Integer, ForeignKey("studies.id"), primary_key=True),
+    Column("annotator", Text, nullable=False),
+    Column("stand_in", Text, nullable=False),
+    Column("first", BigInteger, nullable=False),
+    Column("events", Integer, nullable=False),
+    Column("judgments", Integer, nullable=False),
+    Column("replaced", Text, nullable=False),
+    Column("before", Text, nullable=False),
+    Column("member", Text, nullable=False),
+    Column("is_replaced", Boolean, nullable=False),
+    Column("process", Text, nullable=False),
+    Column("touched", BigInteger, nullable=False),
+)
+"""The annotator who is being forgotten, if anyone is, and what was replaced so far: a few events at a time."""
+
+imports = Table(
+    "imports",
+    metadata,
+    Column("study", Integer, ForeignKey("studies.id"), primary_key=True),
+    Column("batch", Text, primary_key=True),
+    Column("process", Text, nullable=False),
+    Column("touched", BigInteger, nullable=False),
+    Column("is_complete", Boolean, nullable=False),
+)
+"""Judgments that are being imported, as batches. Only complete batches are moved to the log, a part at a time.
+
+`process` is the one that imports, `touched` when it last did something, in microseconds.
+"""
+
+imported = Table(
+    "imported",
+    metadata,
+    Column("study", Integer, ForeignKey("studies.id"), primary_key=True),
+    Column("batch", Text, primary_key=True),
+    Column("place", Integer, primary_key=True),
+    Column("judgment_id", Text, nullable=False),
+    Column("annotator", Text),
+    Column("data", Text, nullable=False),
+)
+"""Judgments of these batches that are not in the log yet; `data` is JSON."""
 
 tasks = Table(
     "tasks",

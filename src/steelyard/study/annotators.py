@@ -161,11 +161,11 @@ class Annotators:
 
     # Work
 
-    def progress(self, annotator: str) -> AnnotatorProgress:
-        """Return how far an annotator is."""
+    def progress(self, annotator: str, *, latest: bool = True) -> AnnotatorProgress:
+        """Return how far an annotator is; unless `latest`, without looking for newer events of other processes."""
         annotator = annotator_name(annotator)
         config, consent = self._core.config, self._texts.consent
-        with self._log.read() as state:
+        with self._log.read() if latest else self._log.peek() as state:
             return AnnotatorProgress(
                 answered=state.answered_by(annotator),
                 limit=None

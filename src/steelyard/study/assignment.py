@@ -103,8 +103,10 @@ def _with_shared_source(
     return Assignment(chosen.stage, tuple(state.items[code].id for code in pick.items), pick, purpose="overlap")
 
 
-def picked_event(config: StudyConfig, chosen: Assignment, *, log_digest: str, lease_end: int) -> ev.Picked:
-    """Return the event that leases a task; `log_digest` is the digest of the log before it."""
+def picked_event(
+    config: StudyConfig, chosen: Assignment, *, log_digest: str, lease_end: int, behind: int = 0
+) -> ev.Picked:
+    """Return the event that leases a task; `log_digest` is the digest of the log before it (see `ev.Picked`)."""
     design, pick = config.stages[chosen.stage].design, chosen.pick
     return ev.Picked(
         stage=chosen.stage,
@@ -121,6 +123,8 @@ def picked_event(config: StudyConfig, chosen: Assignment, *, log_digest: str, le
         purpose=chosen.purpose,
         about=chosen.about,
         shared=chosen.shared,
+        reason=pick.reason,
+        behind=behind,
     )
 
 

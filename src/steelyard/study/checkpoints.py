@@ -139,8 +139,8 @@ class Checkpoints:
                 is_usable = is_of_log and (header.code, header.settings) == (code_digest(), settings)
                 data = file.read() if is_usable else b""
             if not is_of_log:
-                # The log was rewritten since, because somebody was forgotten; or it is another log.
-                self.delete()
+                # Somebody was forgotten since; or it is another log.
+                self.delete(before=header.seq + 1)
             if not is_usable:
                 return None
             return saved_state.load(data) if _checksum(header, data) == header.checksum else None
@@ -162,16 +162,27 @@ class Checkpoints:
         return header.seq if (header.code, header.settings) == (code_digest(), settings) else 0
 
     def delete_if_rewritten(self, seq: int, digest: str, digest_of: Callable[[int], str | None]) -> None:
-        """Delete all checkpoints if somebody was forgotten since event `seq` had this digest."""
+        """Delete the checkpoints up to event `seq` if somebody was forgotten since it had this digest."""
         if digest_of(seq) != digest:
-            self.delete()
+            self.delete(before=seq + 1)
 
-    def delete(self) -> None:
-        """Delete all checkpoints: an annotator was forgotten, and they may hold the name."""
+    def delete(self, *, before: int | None = None) -> None:
+        """Delete all checkpoints, or those of events before one: an annotator was forgotten whom they may name."""
         if self.folder.is_dir():
             for path in self.folder.iterdir():
-                with suppress(OSError):
-                    path.unlink()
+                if before is None or _seq_of(path) < before:
+                    with suppress(OSError):
+                        path.unlink()
+
+
+def _seq_of(path: Path) -> int:
+    """Return the event of a checkpoint; 0 for any other file."""
+    try:
+        with path.open("rb") as file:
+            file.read(len(_MAGIC))
+            return msgspec.json.decode(file.readline(10_000), type=Header).seq
+    except (OSError, msgspec.MsgspecError):
+        return 0
 
 
 def _checksum(header: Header, data: bytes) -> str:

@@ -14,7 +14,7 @@ import msgspec
 
 from steelyard.errors import StoreError
 from steelyard.records import Effort, Item, Purpose
-from steelyard.storage.events import StoredEvent, to_json
+from steelyard.storage.events import TOMBSTONE, StoredEvent, to_json
 
 StateName: TypeAlias = Literal["open", "paused", "closed"]
 """Whether the study hands out tasks."""
@@ -92,6 +92,10 @@ class Picked(Payload, frozen=True, kw_only=True):
     """Key of the check, or id of the judgment that is repeated."""
     shared: bool = False
     """Whether every annotator will get this task."""
+    reason: str = ""
+    """Why a person is asked and not a model, where they share the design."""
+    behind: int = 0
+    """Number of a tombstone that the state did not take into account yet: such a pick cannot be replayed."""
 
 
 class Judged(Payload, frozen=True, kw_only=True):
@@ -115,6 +119,8 @@ class Judged(Payload, frozen=True, kw_only=True):
     """Of a model's answer: version of its prompt and settings, as registered (JudgeRegistered)."""
     cost: float | None = None
     """Of a model's answer: what it cost."""
+    reason: str = ""
+    """Of a model's answer: why the model was asked and not a person, where they share the design."""
     comment: str = ""
     """What the annotator wrote about the task."""
     effort: Effort | None = None
@@ -168,14 +174,18 @@ class Erased(Payload, frozen=True, kw_only=True):
 
 
 class Forgotten(Payload, frozen=True, kw_only=True):
-    """The tombstone of a forgotten annotator: the log was rewritten from event `first` on."""
+    """The tombstone of a forgotten annotator: events from `first` on were replaced."""
 
-    kind = "forgotten"
+    kind = TOMBSTONE
     first: int
     events: int
     judgments: int
-    before: str
-    after: str
+    before: str = ""
+    """Keyed mark of the log's digest before, where the digests were computed anew. So in logs without seals."""
+    after: str = ""
+    """Digest of the log before this event, where the digests were computed anew."""
+    replaced: str = ""
+    """By how much the replacements change the sum of their hashes (StoredEvent.replacement_hash)."""
     member: str = ""
 
 
@@ -222,6 +232,22 @@ class MemberRemoved(Payload, frozen=True, kw_only=True):
     kind = "member_removed"
     name: str
     role: RoleName
+    member: str = ""
+
+
+class Frozen(Payload, frozen=True, kw_only=True):
+    """The preregistration of a study: plan, hypotheses, exclusion rules and analysis, before the first answer."""
+
+    kind = "frozen"
+    digest: str
+    """SHA-256 of the preregistered text."""
+    config: dict[str, Any]
+    """The configuration, with design, exclusion rules, stopping rule and model."""
+    hypotheses: list[str]
+    planned: int
+    """Planned judgments."""
+    judgments: int = 0
+    """Answers at that time; 0 unless it was forced."""
     member: str = ""
 
 
@@ -424,6 +450,7 @@ PAYLOADS: dict[str, Any] = {
         StateChanged,
         MemberAdded,
         MemberRemoved,
+        Frozen,
         InterimAnalysis,
         Consented,
         Trained,
@@ -451,6 +478,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     data: Any
     text: str
     digest: str
+    seal: str | None = None
 
     @property
     def kind(self) -> str:
@@ -463,7 +491,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
     def stored(self) -> StoredEvent:
         """Return the event as storage keeps it."""
-        return StoredEvent(self.seq, self.at, self.kind, self.annotator, self.judgment_id, self.text, self.digest)
+        return StoredEvent(
+            self.seq, self.at, self.kind, self.annotator, self.judgment_id, self.text, self.digest, self.seal
+        )
 
 
 class UnknownKindError(ValueError):
@@ -472,11 +502,11 @@ class UnknownKindError(ValueError):
 
 def decode(stored: StoredEvent) -> Event:
     """Read a stored event; raise UnknownKindError or msgspec.ValidationError (with the field) if it is malformed."""
-    seq, at, kind, annotator, judgment_id, text, digest = stored
+    seq, at, kind, annotator, judgment_id, text, digest, seal = stored
     decoder = _DECODERS.get(kind)
     if decoder is None:
         raise UnknownKindError(f"events of kind '{kind}' are unknown to this version of Steelyard")
-    return Event(seq, at, annotator, judgment_id, decoder(text), text, digest)
+    return Event(seq, at, annotator, judgment_id, decoder(text), text, digest, seal)
 
 
 def decode_own(stored: StoredEvent) -> Event:

@@ -1,16 +1,18 @@
 """Forgetting an annotator: their events are removed from the log, and the effect on the scores is reported.
 
-The log stays a log. Events keep their numbers, so that what others were asked stays as it was; the person's own are
-replaced: tasks that went out stay, under a stand-in for the name, and come back unanswered (`withdrawn`); all else
-becomes `blank`. From the first replaced event on the digests are chained anew, and a tombstone (`forgotten`) says
-so, with marks of the log's digest before and after.
+The log stays a log. Events keep their numbers and digests, so that what others were asked stays as it was; the person's
+own are replaced: leased tasks stay, under a stand-in for the name, and come back unanswered (`withdrawn`); all else
+becomes `erased`. A tombstone (`forgotten`) at the end says so. Events are replaced a few at a time, so that nobody
+waits; an interrupted erasure is completed by the next process that opens the study.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +21,8 @@ from msgspec import structs
 
 from steelyard.errors import DataError, ModelFailedError, TaskError
 from steelyard.storage import StoredEvent, StoredTask, Writer
+from steelyard.storage.erasing import Erasure
+from steelyard.storage.events import sum_of_hashes
 from steelyard.study import events as ev
 from steelyard.study.events import Event, decode_own
 from steelyard.study.leases import annotator_name, task_after
@@ -31,6 +35,11 @@ from steelyard.study.study import Study
 
 _REMARKS = (ev.Skipped, ev.Flagged, ev.Excluded, ev.Readmitted, ev.StateChanged)
 """Payloads with a text that somebody wrote."""
+_MENTION_KINDS = (*(payload.kind for payload in _REMARKS), ev.PlatformEvent.kind)
+"""Kinds of events in which others may name a person."""
+_JUDGMENTS_AT_ONCE = 100
+"""The events of this many judgments are replaced in one transaction, which takes some 20 ms."""
+_SHORTEST_PAUSE_SECONDS = 0.02
 _SHORTEST_NAME = 3
 """Shorter names than this are not looked for in what others wrote: they are words, too."""
 SOMEBODY = "[forgotten]"
@@ -144,17 +153,22 @@ def forget(study: Study, annotator: str, *, member: str = "") -> ForgetReport:
     report = _holdings(study, annotator)
     # Just before and just after: others go on judging while scores are computed.
     status = study.status()
-    take_out(study, annotator, member)
+    left = take_out(study, annotator, member)
     again = _missing(status, study.status())
-    left = study.privacy.wipe()
     compared = _compared(before, _scores(study))
     return replace(report, **compared, again=again, left=left)
 
 
 def descends_from(study: Study, digest: str) -> bool:
-    """Say whether a study's log was rewritten from the one with this last digest (of an earlier export or backup)."""
-    marks = {event.data.before for event in study.events((ev.Forgotten.kind,))}
-    return _mark(study.privacy.secret, digest) in marks
+    """Say whether a study's log continues the one with this last digest (of an earlier export or backup).
+
+    Forgetting an annotator changes no digests, except in logs begun before events had seals.
+    """
+    mark = _mark(study.privacy.secret, digest)
+    return any(
+        event.digest == digest or (isinstance(event.data, ev.Forgotten) and event.data.before == mark)
+        for event in study.events()
+    )
 
 
 def _mark(secret: str, digest: str) -> str:
@@ -164,19 +178,19 @@ def _mark(secret: str, digest: str) -> str:
 
 def _known(study: Study, annotator: str) -> str:
     name = annotator_name(annotator)
-    if any(event.annotator == name for event in study.events()) or study.access.of(name):
+    erasure = study.core.log.store.erasure()
+    is_begun = erasure is not None and erasure.annotator == name
+    if is_begun or study.core.log.store.events_of(name) or study.access.of(name):
         return name
     raise TaskError(f"there is no annotator '{name}' in this study.", "Check the name's spelling.")
 
 
 def _holdings(study: Study, annotator: str) -> ForgetReport:
-    kinds: Counter[str] = Counter()
-    mentions = 0
-    for event in study.events():
-        if event.annotator == annotator:
-            kinds[event.kind] += 1
-        elif _without_mention(event, annotator) is not event:
-            mentions += 1
+    kinds = Counter(kind for _, _, kind in study.core.log.store.events_of(annotator))
+    mentions = sum(
+        event.annotator != annotator and _without_mention(event, annotator) is not event
+        for event in study.events(_MENTION_KINDS)
+    )
     return ForgetReport(
         pseudonym=study.privacy.pseudonym(annotator),
         judgments=kinds["judgment"],
@@ -200,35 +214,36 @@ def _missing(before: Status, after: Status) -> int:
 
 
 class _Eraser:
-    """Changes a log event by event: the person's own are replaced, their name struck out of the rest."""
+    """Replaces the person's events: their tasks stay under another name and come back unanswered, all else goes."""
 
-    def __init__(self, annotator: str, stand_in: str) -> None:
-        self.annotator = annotator
-        self.stand_in = stand_in
-        self.tasks: dict[str, StoredTask] = {}
+    def __init__(self, erasure: Erasure, tasks: Mapping[str, StoredTask]) -> None:
+        self.erasure = erasure
+        self.tasks = {name: task for name, task in tasks.items() if task.annotator == erasure.stand_in}
         """The person's tasks as the table of tasks has them afterwards."""
-        self.replaced = 0
-        self.judgments = 0
 
-    def change(self, stored: StoredEvent, previous: str) -> StoredEvent:
-        """Return what replaces an event in the log; `previous` is the digest before it."""
+    def replace(self, stored: StoredEvent) -> StoredEvent:
+        """Return what replaces an event in the log; the same object if it need not be replaced."""
         event = decode_own(stored)
-        if stored.annotator == self.annotator:
-            self.replaced += 1
-            self.judgments += type(event.data) is ev.Judged
-            event = self._replacement(event)
+        if stored.annotator == self.erasure.annotator:
+            new = self._replacement(event)
+            judgments = self.erasure.judgments + (type(event.data) is ev.Judged)
+            self.erasure = replace(self.erasure, events=self.erasure.events + 1, judgments=judgments)
         else:
-            event = _without_mention(event, self.annotator)
-        data = with_previous_digest(event.data, previous)
-        text = event.text if data is event.data else data.text()
-        return structs.replace(event, data=data, text=text).stored()
+            new = _without_mention(event, self.erasure.annotator)
+            if new is event:
+                return stored
+        result = new.stored().replacing(stored)
+        first = min(self.erasure.first or stored.seq, stored.seq)
+        replaced = sum_of_hashes(self.erasure.replaced, result.replacement_hash(), -stored.replacement_hash())
+        self.erasure = replace(self.erasure, first=first, replaced=replaced)
+        return result
 
     def _replacement(self, event: Event) -> Event:
         name = str(event.judgment_id)
         if isinstance(event.data, ev.Picked):
-            event = structs.replace(event, annotator=self.stand_in)
+            event = structs.replace(event, annotator=self.erasure.stand_in)
         elif type(event.data) in {ev.Judged, ev.Skipped, ev.Expired} and self._is_open(name):
-            event = _with_data(structs.replace(event, annotator=self.stand_in), ev.Withdrawn())
+            event = _with_data(structs.replace(event, annotator=self.erasure.stand_in), ev.Withdrawn())
         else:
             return _with_data(structs.replace(event, annotator=None, judgment_id=None), ev.Erased())
         self.tasks[name] = task_after(event, self.tasks.get(name))
@@ -236,13 +251,6 @@ class _Eraser:
 
     def _is_open(self, name: str) -> bool:
         return name in self.tasks and self.tasks[name].state == "open"
-
-    def withdraw(self, writer: Writer, now: int) -> None:
-        """Take back the tasks that are still out."""
-        for name, task in self.tasks.items():
-            if task.state == "open":
-                event = append_event(writer, ev.Withdrawn(), at=now, annotator=self.stand_in, judgment_id=name)
-                self.tasks[name] = task_after(event, task)
 
 
 def _with_data(event: Event, data: ev.Payload) -> Event:
@@ -261,35 +269,138 @@ def _without_mention(event: Event, annotator: str) -> Event:
     return event if text == reason else _with_data(event, structs.replace(event.data, reason=text))
 
 
-def take_out(study: Study, annotator: str, member: str = "") -> None:
-    """Rewrite the log without a person, and delete their tasks and tokens, in one transaction."""
-    with study.privacy.rewrite() as writer:
-        first = next(
-            (
-                event.seq
-                for event in map(decode_own, writer.events(0))
-                if event.annotator == annotator or _without_mention(event, annotator) is not event
-            ),
-            None,
-        )
-        writer.erase_person(annotator)
-        if first is None:
+def take_out(study: Study, annotator: str, member: str = "") -> str:
+    """Replace a person's events in the log, and delete their tasks and tokens; return what is left to do.
+
+    This is done a few events at a time, so that nobody waits for long. If it is interrupted, `complete` continues;
+    every process that opens the study calls it.
+    """
+    log = study.core.log
+    while True:
+        with log.rewrite() as writer:
+            erasing = writer.erasing()
+            erasure = erasing.unfinished()
+            if erasure is None:
+                mark = "" if erasing.is_sealed() else _seal(writer, study.privacy.secret)
+                # No annotator's name can begin with a space.
+                stand_in = f" forgotten {writer.last_seq + 1}"
+                erasing.keep(Erasure(annotator, stand_in, before=mark, member=member))
+                erasing.delete_tokens(annotator)
+                writer.staging().delete_annotator(annotator)
+        left = complete(study)
+        if erasure is None or erasure.annotator == annotator:
+            return left
+
+
+def _seal(writer: Writer, secret: str) -> str:
+    """Give seals to a log that was begun before there were any; return a mark of its former digest."""
+    before = writer.digest
+
+    def change(stored: StoredEvent, previous: str) -> StoredEvent:
+        event = decode_own(stored)
+        data = with_previous_digest(event.data, previous)
+        return stored if data is event.data else stored._replace(data=data.text())
+
+    writer.seal_all(change)
+    return _mark(secret, before)
+
+
+def complete(study: Study) -> str:
+    """Complete the forgetting of an annotator that has begun; return what is left to do, if anything."""
+    log = study.core.log
+    erasure = log.store.erasure()
+    if erasure is None:
+        return ""
+    if not erasure.is_replaced:
+        _replace_all(study, erasure)
+    with log.read():
+        pass
+    log.refresh()
+    log.save_checkpoint()
+    # Free space of the file is clean only if all versions that wrote to it have overwritten what they deleted.
+    log.store.wipe("" if erasure.before else erasure.annotator)
+    with log.rewrite() as writer:
+        if (current := writer.erasing().unfinished()) is not None and current.stand_in == erasure.stand_in:
+            writer.erasing().end()
+    return log.store.wipe(erasure.annotator)
+
+
+def _replace_all(study: Study, erasure: Erasure) -> None:
+    log = study.core.log
+    last_seq = log.last_seq()
+    judgments: dict[str, list[int]] = {}
+    others: list[int] = []
+    for seq, judgment_id, _ in log.store.events_of(erasure.annotator):
+        (others if judgment_id is None else judgments.setdefault(judgment_id, [])).append(seq)
+    mentions = [
+        event.seq for event in log.events(_MENTION_KINDS) if _without_mention(event, erasure.annotator) is not event
+    ]
+    # All events of a judgment at once, and all others at once, so that the log can be read in between.
+    names = list(judgments)
+    for start in range(0, len(names), _JUDGMENTS_AT_ONCE):
+        numbers = [seq for name in names[start : start + _JUDGMENTS_AT_ONCE] for seq in judgments[name]]
+        if not _replace_some(study, erasure, numbers):
             return
-        # No annotator's name can begin with a space.
-        eraser = _Eraser(annotator, f" forgotten {writer.last_seq + 1}")
-        before, now = writer.digest, study.core.clock()
-        writer.rewrite(first, eraser.change)
-        eraser.withdraw(writer, now)
-        writer.add_tasks(eraser.tasks.values())
-        tombstone = ev.Forgotten(
-            first=first,
-            events=eraser.replaced,
-            judgments=eraser.judgments,
-            before=_mark(study.privacy.secret, before),
-            after=writer.digest,
-            member=member,
-        )
-        append_event(writer, tombstone, at=now)
+    _finish(study, erasure, [*others, *mentions], last_seq)
+
+
+def _replace_some(study: Study, erasure: Erasure, numbers: Sequence[int]) -> bool:
+    """Replace events by their numbers; return False if another process has completed the erasure."""
+    started = time.monotonic()
+    with study.core.log.rewrite() as writer:
+        erasing = writer.erasing()
+        current = erasing.unfinished()
+        if current is None or current.stand_in != erasure.stand_in or current.is_replaced:
+            return False
+        _replace(writer, current, numbers)
+    # As long for others as for this.
+    time.sleep(max(_SHORTEST_PAUSE_SECONDS, time.monotonic() - started))
+    return True
+
+
+def _replace(writer: Writer, erasure: Erasure, numbers: Sequence[int]) -> Erasure:
+    erasing = writer.erasing()
+    events = erasing.events(numbers)
+    ids = {event.judgment_id for event in events if event.annotator == erasure.annotator and event.judgment_id}
+    eraser = _Eraser(erasure, writer.tasks(ids))
+    new = [eraser.replace(event) for event in events]
+    erasing.replace(event for event, old in zip(new, events, strict=True) if event is not old)
+    writer.replace_tasks(ids, eraser.tasks.values())
+    erasing.keep(eraser.erasure)
+    return eraser.erasure
+
+
+def _finish(study: Study, erasure: Erasure, numbers: Sequence[int], last_seq: int) -> None:
+    """Replace the last events, take back the tasks that are still leased, and append the tombstone."""
+    now = study.core.clock()
+    with study.core.log.rewrite() as writer:
+        erasing = writer.erasing()
+        current = erasing.unfinished()
+        if current is None or current.stand_in != erasure.stand_in or current.is_replaced:
+            return
+        # Events that were written since the log was searched.
+        new = [
+            event.seq
+            for event in writer.events(last_seq)
+            if event.annotator == current.annotator or event.kind in _MENTION_KINDS
+        ]
+        current = _replace(writer, current, [*numbers, *new])
+        for task in writer.open_tasks(current.stand_in):
+            append_event(writer, ev.Withdrawn(), at=now, annotator=current.stand_in, judgment_id=task.judgment_id)
+            writer.set_state(task.judgment_id, "withdrawn")
+        erasing.delete_tokens(current.annotator)
+        writer.staging().delete_annotator(current.annotator)
+        erasing.keep(replace(current, is_replaced=True))
+        if current.first:
+            tombstone = ev.Forgotten(
+                first=1 if current.before else current.first,
+                events=current.events,
+                judgments=current.judgments,
+                before=current.before,
+                replaced=current.replaced,
+                member=current.member,
+            )
+            append_event(writer, tombstone, at=now)
 
 
 # The scores

@@ -80,12 +80,12 @@ def _record_models(study: Study, stage: int, answers: Sequence[ImportedAnswer], 
     """Record the answers as those of models, each registered under its name."""
     names = dict.fromkeys(answer.annotator or model for answer in answers)
     if "" in names:
-        raise DataError("the file does not say which model judged.", "Name it with --name.")
+        raise DataError("the file does not name the model that judged.", "Name it with --name.")
     people = [name for name in names if study.annotators.knows(name) and study.annotators.kind(name) == "person"]
     if people:
         raise DataError(
             f"'{people[0]}' has judged this study as a person.",
-            "Rename the annotator in the file, or say that it is a model: steelyard judges declare.",
+            "Rename the annotator in the file, or declare it a model: steelyard judges declare.",
         )
     for name in names:
         if name not in study.judges.names():
@@ -184,7 +184,7 @@ def _answers(read: JudgmentFile, stage: Stage) -> Iterable[_ImportedRow]:
         together = "comparisons" in stage.protocol.kinds
         if together and not first.knows_tasks:
             raise DataError(
-                f"{stage.protocol.name} shows several items at once, but the file does not tell which items were "
+                f"{stage.protocol.name} shows several items at once, but the file does not record which items were "
                 "shown together.",
                 "Add a column 'task' that is the same for the rows of one task.",
             )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from steelyard.designs.base import NoTask, Pick
 from steelyard.errors import TaskError
 from steelyard.records import Answer, Judgment
-from steelyard.storage import StoredTask
 from steelyard.storage.events import to_json
 from steelyard.study import events as ev
+from steelyard.study.bulk import NewJudgment, add_judgments
 from steelyard.study.core import Core
 from steelyard.study.judgments import effective_judgments
 from steelyard.study.leases import annotator_name, checked_seconds
@@ -35,6 +36,17 @@ class ModelAnswer:
     cost: float | None = None
     seconds: float | None = None
     repeat_of: str = ""
+    reason: str = ""
+    """Why the model was asked and not a person, where they share the design."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPick:
+    """The items that a model should answer next, and why."""
+
+    stage: int
+    items: tuple[str, ...]
+    reason: str
 
 
 def answer_id(annotator: str, version: str, stage: str, items: Sequence[str], number: int = 0) -> str:
@@ -50,6 +62,8 @@ class ScoreBasis:
     people: int
     models: int
     models_beside: int
+    priors: tuple[str, ...] = ()
+    """Models or columns of the items whose scores inform the scores as a prior."""
 
     @property
     def share_of_models(self) -> float:
@@ -63,6 +77,11 @@ class ScoreBasis:
             share = f"{100 * self.share_of_models:.0f} %"
             return (
                 f"{self.models:,} of the {self.people + self.models:,} judgments in the scores ({share}) are by models."
+            )
+        if self.priors:
+            return (
+                f"The scores rest on {self.people:,} judgments by people, and on the scores of "
+                f"{', '.join(self.priors)} as a prior."
             )
         if self.models_beside:
             return (
@@ -101,7 +120,10 @@ class ModelAnnotators:
             by_models = sum(state.counted_of(name) for name in state.judges)
             in_scores = sum(state.counted_of(name) for name in state.tasks_of)
             beside = 0 if state.counts_models else state.counts["model_judgments"]
-        return ScoreBasis(in_scores - by_models, by_models, beside)
+        config = self._core.config
+        uses_priors = config.model.takes_covariates()
+        priors = tuple(config.judges.covariates) if uses_priors else ()
+        return ScoreBasis(in_scores - by_models, by_models, beside, priors)
 
     def register(self, annotator: str, registration: ev.JudgeRegistered) -> None:
         """Record that an annotator is a model, with its prompt and settings; the same again changes nothing."""
@@ -124,25 +146,35 @@ class ModelAnnotators:
         Every answer is checked against its protocol. The models must be registered.
         """
         stages = self._core.config.stages
-        with self._log.write(alone=True) as transaction:
-            now = self._core.clock()
-            tasks = []
-            for new in answers:
-                annotator = annotator_name(new.annotator)
-                if annotator not in transaction.state.judges:
+        with self._log.read() as state:
+            names = {answer.annotator: annotator_name(answer.annotator) for answer in answers}
+            for annotator in names.values():
+                if annotator not in state.judges:
                     raise TaskError(f"'{annotator}' is not registered as a model.", "Register it first.")
-                if transaction.store.task(new.judgment_id) is not None:
-                    continue
-                # Scores made elsewhere may lack a criterion.
-                protocol = stages[new.stage].protocol
-                plain = protocol.validate(new.items, new.answer, lenient=not new.version)
-                protocol.check_texts([transaction.state.item(name) for name in new.items], plain)
-                payload = _judged(new, plain, self._slot(transaction, new))
-                event = transaction.append(payload, at=now, annotator=annotator, judgment_id=new.judgment_id)
-                row = StoredTask(new.judgment_id, annotator, new.stage, new.items, "answered", now, event.seq)
-                tasks.append(replace(row, answer_seq=event.seq))
-            transaction.store.add_tasks(tasks)
-        return len(tasks)
+            items = {name: state.item(name) for answer in answers for name in answer.items}
+        judgments = []
+        for new in answers:
+            # Scores made elsewhere may lack a criterion.
+            protocol = stages[new.stage].protocol
+            plain = protocol.validate(new.items, new.answer, lenient=not new.version)
+            protocol.check_texts([items[name] for name in new.items], plain)
+            judgments.append(NewJudgment(new.judgment_id, names[new.annotator], _judged(new, plain)))
+        return add_judgments(self._core, judgments)
+
+    def pick(self, leased: Collection[str] = ()) -> ModelPick | NoTask | None:
+        """Choose the item that a model should answer next; None if no design decides about models.
+
+        Items in `leased` are about to be answered by a model. NoTask says why no model should be asked now.
+        """
+        nothing: NoTask | None = None
+        with self._log.read() as state:
+            avoided = [state.code[name] for name in leased]
+            for number, stage in enumerate(self._core.config.stages):
+                pick = stage.design.pick_for_model(state.progress[number], avoided)
+                if isinstance(pick, Pick):
+                    return ModelPick(number, tuple(state.items[code].id for code in pick.items), pick.reason)
+                nothing = nothing or pick
+        return nothing
 
     def judgments(self) -> list[Judgment]:
         """Return the models' judgments, repeated calls included, without those of excluded models."""
@@ -156,24 +188,18 @@ class ModelAnnotators:
         if state.judges.get(annotator) != registration:
             transaction.append(registration, at=self._core.clock(), annotator=annotator)
 
-    def _slot(self, transaction: Transaction, new: ModelAnswer) -> int | None:
-        state = transaction.state
-        if not state.counts_models or new.repeat_of or not self._core.config.stages[new.stage].design.uses_slots:
-            return None
-        return state.progress[new.stage].slot_for(tuple(state.code[item] for item in new.items))
 
-
-def _judged(new: ModelAnswer, plain: Any, slot: int | None) -> ev.Judged:
+def _judged(new: ModelAnswer, plain: Any) -> ev.Judged:
     return ev.Judged(
         stage=new.stage,
         items=new.items,
         answer=plain,
         seconds=checked_seconds(new.seconds),
-        slot=slot,
         purpose="repeat" if new.repeat_of else "judgment",
         about=new.repeat_of,
         version=new.version,
         cost=new.cost,
+        reason=new.reason,
     )
 
 

@@ -184,6 +184,8 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "comment": [j.comment for j in rows],
             "first_action": [j.effort.first_action if j.effort else None for j in rows],
             "changes": [j.effort.changes if j.effort else None for j in rows],
+            "untrusted": [j.effort.untrusted if j.effort else None for j in rows],
+            "pastes": [j.effort.pastes if j.effort else None for j in rows],
             "item_seconds": [to_json(dict(j.effort.items)) if j.effort and j.effort.items else None for j in rows],
         },
         schema={
@@ -208,6 +210,8 @@ def judgment_frame(judgments: Iterable[Judgment]) -> pl.DataFrame:
             "comment": pl.String,
             "first_action": pl.Float64,
             "changes": pl.Int64,
+            "untrusted": pl.Int64,
+            "pastes": pl.Int64,
             "item_seconds": pl.String,
         },
     )

@@ -128,11 +128,14 @@ def checked_effort(effort: Effort | None, items: Sequence[str]) -> Effort | None
     """Return how an answer came about, with valid times of the task's own items only."""
     if effort is None:
         return None
-    if not 0 <= effort.changes <= _MOST_CHANGES:
-        raise TaskError(f"{effort.changes} changes of one answer.", "Give a number from 0, or leave it out.")
+    for name in ("changes", "untrusted", "pastes"):
+        count = getattr(effort, name)
+        if not 0 <= count <= _MOST_CHANGES:
+            raise TaskError(f"{count} {name} of one answer.", "Give a number from 0, or leave it out.")
     times = {item: checked_seconds(effort.items[item]) for item in items if item in effort.items}
     plain = {item: seconds for item, seconds in times.items() if seconds is not None}
-    return Effort(checked_seconds(effort.first_action), plain, effort.changes)
+    played = {item: min(1.0, max(0.0, effort.played[item])) for item in items if item in effort.played}
+    return Effort(checked_seconds(effort.first_action), plain, effort.changes, played, effort.untrusted, effort.pastes)
 
 
 def seconds_limit(leased_at: int, lease_end: int, now: int) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import logging
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
@@ -16,6 +18,8 @@ from steelyard.study.config import Stage
 from steelyard.study.events import Event, Forgotten, Payload, decode_own
 from steelyard.study.state import StudyState
 
+logger = logging.getLogger("steelyard.study")
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_SHARED_ANSWERS = 16
 """At most this many answers share a transaction, so that the first does not wait long for the last."""
@@ -23,6 +27,14 @@ _PATIENCE_SECONDS = 0.05
 _CHECKPOINT = "state"
 _EVENTS_BETWEEN_CHECKPOINTS = 10_000
 """Replaying this many events takes about 0.2 s."""
+_REPLAYED_AT_ONCE = 20_000
+"""After a tombstone, a log of up to this many events is replayed while writers wait, a longer one in the background."""
+_CHECKPOINT_WAIT_SECONDS = 30.0
+"""A process that forgets an annotator saves a checkpoint afterwards; others wait for it before they replay the log."""
+_POLL_SECONDS = 0.2
+_SLICE = 2_000
+"""Events that are replayed in the background before other threads get a turn."""
+_SLICE_PAUSE_SECONDS = 0.002
 
 
 def as_datetime(at: int) -> datetime:
@@ -97,16 +109,27 @@ class Log:
         self._shared: _SharedTransaction | None = None
         self._waiting = 0
         self._counting = threading.Lock()
+        self._behind = 0
+        """The last tombstone that the state does not take into account yet; 0 if there is none."""
+        self._refreshing: threading.Thread | None = None
+        self._closing = threading.Event()
         self.generation = 0
         """How often the log was rewritten: caches about annotators may then describe one who was forgotten."""
 
     def close(self) -> None:
         """Close the database."""
+        self._closing.set()
+        if self._refreshing is not None:
+            self._refreshing.join()
         self.store.close()
+
+    def digest_of(self, seq: int) -> str | None:
+        """Return the digest of an event if nothing was replaced since it was written, else None."""
+        return None if seq < self.store.rewritten_seq() else self.store.digest_of(seq)
 
     def save_checkpoint(self, *, least: int = _EVENTS_BETWEEN_CHECKPOINTS) -> bool:
         """Save the state if it is `least` events ahead of the last checkpoint; return whether it was saved."""
-        if self.checkpoints is None or self._state.seq - self._checkpoint_seq < least:
+        if self.checkpoints is None or self._state.seq - self._checkpoint_seq < least or self._behind:
             return False
         with self._lock:
             if self._shared is not None:
@@ -119,19 +142,25 @@ class Log:
                 self._checkpoint_seq = min(latest, state.seq)
                 return False
             self._checkpoint_seq = state.seq
-            return self.checkpoints.write(
+            is_written = self.checkpoints.write(
                 _CHECKPOINT, state.to_checkpoint(), seq=state.seq, digest=state.digest, settings=settings
             )
+        # Somebody may have been forgotten whom the state still contains.
+        self.checkpoints.delete_if_rewritten(state.seq, state.digest, self.digest_of)
+        return is_written
 
-    def _restore(self) -> None:
-        """Continue from the last checkpoint, if there is a valid one."""
+    def _initial_state(self) -> StudyState:
+        """Return the state of the last checkpoint if there is a valid one, else an empty state."""
+        config_fixed_at = self._state.config_fixed_at
+        state = StudyState(self._stages)
+        state.config_fixed_at = config_fixed_at
         if self.checkpoints is None:
-            return
-        saved = self.checkpoints.read(_CHECKPOINT, settings=stages_digest(self._stages), digest_of=self.store.digest_of)
+            return state
+        saved = self.checkpoints.read(_CHECKPOINT, settings=stages_digest(self._stages), digest_of=self.digest_of)
         # A change of the configuration by another process must be noticed, and it is noticed while folding.
-        if saved is not None and saved["config_seq"] <= self._state.config_fixed_at:
-            self._state = StudyState.of_checkpoint(self._stages, saved, self._state.config_fixed_at)
-            self._checkpoint_seq = self._state.seq
+        if saved is not None and saved["config_seq"] <= config_fixed_at:
+            state = StudyState.of_checkpoint(self._stages, saved, config_fixed_at)
+        return state
 
     def events(
         self, kinds: Iterable[str] | None = None, *, after: int = 0, until: int | None = None
@@ -152,27 +181,89 @@ class Log:
         last_seq = self._state.seq or self.store.last_seq()
         with _without_garbage_collection() if not self._state.seq else nullcontext():
             if not self._state.seq:
-                self._restore()
+                self._state = self._initial_state()
+                self._checkpoint_seq = self._state.seq
             is_consistent = self._fold(map(decode_own, self.store.events(self._state.seq)), last_seq)
         if not is_consistent:
             self._catch_up()
 
     def _fold(self, events: Iterable[Event], last_seq: int) -> bool:
-        """Apply events; return False, with an empty state, when the log was rewritten because of a `forget`."""
+        """Apply events; return False, with an empty state, when the log was rewritten because of a `forget`.
+
+        The state of a long log is kept until another one was computed in the background.
+        """
         for event in events:
             if event.seq > last_seq and isinstance(event.data, Forgotten):
                 if self.checkpoints is not None:
-                    self.checkpoints.delete()
-                self._reset()
-                return False
+                    self.checkpoints.delete(before=event.seq)
+                if last_seq <= _REPLAYED_AT_ONCE:
+                    self._reset()
+                    return False
+                self._fall_behind(event.seq)
             self._state.apply(event)
         return True
+
+    def _fall_behind(self, tombstone: int) -> None:
+        """Continue with a state in which somebody still counts who was forgotten, until there is another."""
+        self._behind = tombstone
+        self.generation += 1
+        if self._refreshing is None:
+            self._refreshing = threading.Thread(target=self._refresh_in_background, daemon=True)
+            self._refreshing.start()
+
+    def _refresh_in_background(self) -> None:
+        give_up = time.monotonic() + _CHECKPOINT_WAIT_SECONDS
+        settings = stages_digest(self._stages)
+        while self.checkpoints is not None and time.monotonic() < give_up and self._behind:
+            if self.checkpoints.seq(_CHECKPOINT, settings=settings) >= self._behind or self._closing.is_set():
+                break
+            time.sleep(_POLL_SECONDS)
+        try:
+            self.refresh()
+        except SteelyardError as error:
+            # The next request meets the same error and reports it.
+            logger.warning("the state could not be computed again: %s", error)
+        finally:
+            self._refreshing = None
+
+    def refresh(self) -> None:
+        """Compute the state anew if somebody was forgotten, while others go on reading and writing."""
+        with _without_garbage_collection():
+            while self._behind and not self._closing.is_set():
+                state = self._replayed()
+                if state is None:
+                    continue
+                with self._turn():
+                    if self._shared is not None:
+                        self._commit(self._shared)
+                    tail = list(map(decode_own, self.store.events(state.seq)))
+                    if any(isinstance(event.data, Forgotten) for event in tail):
+                        continue
+                    for event in tail:
+                        state.apply(event)
+                    self._state, self._checkpoint_seq, self._behind = state, 0, 0
+                    self.generation += 1
+
+    def _replayed(self) -> StudyState | None:
+        """Fold the log into a new state, a few events at a time; None if somebody was forgotten meanwhile."""
+        last_seq = self.store.last_seq()
+        state = self._initial_state()
+        for number, event in enumerate(map(decode_own, self.store.events(state.seq))):
+            if event.seq > last_seq and isinstance(event.data, Forgotten):
+                return None
+            state.apply(event)
+            if number % _SLICE == 0:
+                time.sleep(_SLICE_PAUSE_SECONDS)
+                if self._closing.is_set():
+                    return None
+        return state
 
     def _reset(self) -> None:
         config_fixed_at = self._state.config_fixed_at
         self._state = StudyState(self._stages)
         self._state.config_fixed_at = config_fixed_at
         self._checkpoint_seq = 0
+        self._behind = 0
         self.generation += 1
 
     @contextmanager
@@ -180,6 +271,17 @@ class Log:
         """Give access to the state, up to date with the log."""
         with self._lock:
             self._catch_up()
+            yield self._state
+
+    @contextmanager
+    def peek(self) -> Iterator[StudyState]:
+        """Give access to the state as it was after the last read or write, without looking for newer events.
+
+        It contains everything that this process has written; events of other processes may be missing.
+        """
+        with self._lock:
+            if not self._state.seq:
+                self._catch_up()
             yield self._state
 
     @contextmanager
@@ -194,7 +296,7 @@ class Log:
             shared = self._begin(alone)
             before = self._state.seq
             try:
-                yield Transaction(shared.writer, self._state)
+                yield Transaction(shared.writer, self._state, self._behind)
             except BaseException as error:
                 if isinstance(error, SteelyardError) and self._state.seq == before and shared.members:
                     # A refusal: nothing of it was written, and earlier writers still wait for their commit.
@@ -290,25 +392,22 @@ class Log:
 
     @contextmanager
     def rewrite(self) -> Iterator[Writer]:
-        """Lock the study to rewrite past events; the state is folded again afterwards."""
-        with self._lock:
+        """Lock the study to replace past events; a tombstone must follow, at which the state is folded again."""
+        with self._turn():
             if self._shared is not None:
                 self._commit(self._shared)
-            try:
-                with self.store.write() as writer:
-                    yield writer
-            finally:
-                if self.checkpoints is not None:
-                    self.checkpoints.delete()
-                self._reset()
+            with self.store.write() as writer:
+                yield writer
 
 
 class Transaction:
     """A transaction on the log: an event that is appended is in the state at once."""
 
-    def __init__(self, writer: Writer, state: StudyState) -> None:
+    def __init__(self, writer: Writer, state: StudyState, behind: int = 0) -> None:
         self.store = writer
         self.state = state
+        self.behind = behind
+        """The last tombstone that the state does not take into account yet; 0 if there is none."""
 
     def append(
         self, payload: Payload, *, at: int, annotator: str | None = None, judgment_id: str | None = None
@@ -328,7 +427,7 @@ def append_event(
 ) -> Event:
     """Write an event with this payload."""
     stored = writer.append(payload.kind, payload.text(), at=at, annotator=annotator, judgment_id=judgment_id)
-    return Event(stored.seq, at, annotator, judgment_id, payload, stored.data, stored.digest)
+    return Event(stored.seq, at, annotator, judgment_id, payload, stored.data, stored.digest, stored.seal)
 
 
 class MemoryLog:

@@ -19,9 +19,10 @@ from steelyard.storage.events import to_json
 from steelyard.study import events as ev
 from steelyard.study.annotators import read_texts
 from steelyard.study.config import CONFIG_FILE, StudyConfig, parse_config, read_config
-from steelyard.study.config.tables import ItemsSource, is_address
+from steelyard.study.config.tables import ItemsSource, Page, is_address
 from steelyard.study.config.toml_lines import key_lines, line_of
 from steelyard.study.confinement import confinement_problems, is_confined
+from steelyard.study.display import content_problems, display_problems, shown_columns
 from steelyard.study.state import StudyState
 
 _MOST_PROBLEMS = 20
@@ -62,9 +63,20 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
         problems += _link_problems(config)
     if config is not None and items:
         problems += config.problems_with(items)
+        problems += _display_problems(folder, config, items)
     if problems or config is None:
         raise ConfigError(problems)
     return config, items
+
+
+def _display_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Problem]:
+    """Name what is wrong with the columns that annotators see."""
+    lines = dict(config.lines or {})
+    problems = display_problems(config.page, [stage.protocol for stage in config.stages], items)
+    if not problems:
+        file = config.items.file
+        return content_problems(config.page, items, folder / file, file)
+    return [replace(p, file=CONFIG_FILE, line=line_of(lines, p.field or "")) for p in problems]
 
 
 def _refuse_other_places(folder: Path) -> None:
@@ -122,12 +134,13 @@ def items_digest(folder: Path, source: ItemsSource) -> str:
     return hashlib.blake2b((folder / source.file).read_bytes() + how.encode(), digest_size=16).hexdigest()
 
 
-def changed_items(state: StudyState, items: Sequence[Item], file: str) -> list[Item]:
-    """Return the items that are new, or differ in what annotators do not see (group, tags, gold, metadata).
+def changed_items(state: StudyState, items: Sequence[Item], file: str, page: Page) -> list[Item]:
+    """Return the items that are new, or differ in what annotators do not see (group, tags, gold, most metadata).
 
     Refuse a file from which one vanished, or that would show annotators something else.
     """
     by_id = {item.id: item for item in items}
+    columns = shown_columns(page)
     problems = [
         Problem(
             f"item '{old.id}' is in the study but no longer in the file."
@@ -137,7 +150,7 @@ def changed_items(state: StudyState, items: Sequence[Item], file: str) -> list[I
             file=file,
         )
         for old in state.items
-        if old.id not in by_id or _shown(by_id[old.id]) != _shown(old)
+        if old.id not in by_id or _shown(by_id[old.id], columns) != _shown(old, columns)
     ]
     if problems:
         more = len(problems) - _MOST_PROBLEMS
@@ -164,8 +177,9 @@ def opening_events(
     yield config
 
 
-def _shown(item: Item) -> Item:
-    return replace(item, group=None, tags=(), gold=None, metadata={})
+def _shown(item: Item, columns: Sequence[str]) -> Item:
+    metadata = {name: item.metadata[name] for name in columns if name in item.metadata}
+    return replace(item, group=None, tags=(), gold=None, metadata=metadata)
 
 
 def check_same_questions(old: Mapping[str, Any], config: StudyConfig) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from steelyard.storage import Writer
 from steelyard.study.core import Core
 from steelyard.study.pseudonyms import Names, pseudonym
 
@@ -65,10 +63,10 @@ class Privacy:
 
         return forget(self._study, annotator)
 
-    def rewrite(self) -> AbstractContextManager[Writer]:
-        """Lock the study to rewrite past events (see `steelyard.study.forgetting`)."""
-        return self._core.log.rewrite()
+    def complete_forgetting(self) -> None:
+        """Complete the forgetting of an annotator that was interrupted, if there is one."""
+        erasure = self._core.log.store.erasure()
+        if erasure is not None and erasure.is_abandoned:
+            from steelyard.study.forgetting import complete
 
-    def wipe(self) -> str:
-        """Remove deleted bytes from the disk; return what remains to be done for that, if anything."""
-        return self._core.log.store.wipe()
+            complete(self._study)

@@ -14,8 +14,9 @@ from steelyard.quality.stopping import InterimAnalysis, StopRule, run_interim_an
 from steelyard.records import ABOUT_ANNOTATORS, AnnotatorKind, Item, Judgment
 from steelyard.study import events as ev
 from steelyard.study.config import Stage
-from steelyard.study.config.tables import Stop
+from steelyard.study.config.tables import Page, Stop
 from steelyard.study.core import Core
+from steelyard.study.display import reading_length
 from steelyard.study.fitting import kind_for
 from steelyard.study.judges import people_only
 from steelyard.study.judgments import effective_judgments
@@ -23,6 +24,7 @@ from steelyard.study.observing import collect
 from steelyard.study.quality_state import CheckStatus
 from steelyard.study.state import StudyState
 from steelyard.study.status import status_of
+from steelyard.study.systems import kind_of_systems
 
 if TYPE_CHECKING:
     from steelyard.study.study import Study
@@ -38,7 +40,11 @@ class Feedback:
 
 
 def annotator_signals(
-    stages: Sequence[Stage], items: Sequence[Item], judgments: Sequence[Judgment], excluded: set[str]
+    stages: Sequence[Stage],
+    items: Sequence[Item],
+    judgments: Sequence[Judgment],
+    excluded: set[str],
+    page: Page,
 ) -> pl.DataFrame:
     """Return signals of careless work, a row for each annotator, with their agreement with the others.
 
@@ -49,7 +55,7 @@ def annotator_signals(
     from steelyard.reliability.annotators import with_others
 
     protocols = {stage.name: stage.protocol for stage in stages}
-    letters = {item.id: sum(len(part or "") for part in (item.text, item.context, item.reference)) for item in items}
+    letters = {item.id: reading_length(item, page) for item in items}
     index = Index([item.id for item in items])
     about_items = [judgment for judgment in judgments if judgment.purpose not in ABOUT_ANNOTATORS]
     kinds = dict.fromkeys(stage.protocol.kinds[0] for stage in stages)
@@ -107,7 +113,7 @@ class Quality:
         judgments = people_only(effective_judgments(self._log, stages))
         with self._log.read() as state:
             excluded = set(state.excluded)
-        return annotator_signals(stages, self._core.items, judgments, excluded)
+        return annotator_signals(stages, self._core.items, judgments, excluded, self._core.config.page)
 
     def apply_rules(self) -> dict[str, str]:
         """Exclude annotators who break the rules of [quality.rules]; return their names with the reasons."""
@@ -152,9 +158,12 @@ class Quality:
         plan = StopRule(rule.measure, rule.target, rule.interim_analyses, rule.alpha, rule.spearman_brown)
         model = self._core.config.model
         # Agreement between people and models must not pass for reliability.
-        who: AnnotatorKind | None = "person" if rule.measure == "split_half" else None
-        by_criterion = self._study.observations(kind_for(model, self._core.config.stages), annotator_kind=who)
-        analyses = [run_interim_analysis(plan, number, part, model) for part in by_criterion.values()]
+        who: AnnotatorKind | None = "person" if rule.measure in {"split_half", "systems"} else None
+        stages = self._core.config.stages
+        kind = kind_of_systems(stages) if rule.measure == "systems" else kind_for(model, stages)
+        by_criterion = self._study.observations(kind, annotator_kind=who)
+        items = self._core.items
+        analyses = [run_interim_analysis(plan, number, part, model, items) for part in by_criterion.values()]
         # Every criterion must reach the target: the one furthest from it decides.
         analysis = min(analyses, key=lambda one: one.reached)
         with self._log.write() as transaction:

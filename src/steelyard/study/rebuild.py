@@ -16,7 +16,7 @@ from msgspec import structs
 from steelyard.designs.base import NoTask
 from steelyard.errors import DataError, StoreError
 from steelyard.storage import Store, StoredEvent, StoredTask, Writer
-from steelyard.storage.events import EMPTY_DIGEST, rechained
+from steelyard.storage.events import Chain, rechained
 from steelyard.study import events as ev
 from steelyard.study.assignment import Assignment, pick_next
 from steelyard.study.config import parse_config
@@ -75,7 +75,8 @@ def with_previous_digest(data: Any, previous: str) -> Any:
     if isinstance(data, ev.Picked):
         return structs.replace(data, state=previous)
     if isinstance(data, ev.Forgotten):
-        return structs.replace(data, after=previous)
+        # A log that is chained anew has no replaced events.
+        return structs.replace(data, after=previous if data.after else "", replaced="")
     return data
 
 
@@ -122,6 +123,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     judgment_id: str | None
     data: msgspec.Raw
     digest: str
+    seal: str | None = None
 
 
 _decode_line = msgspec.json.Decoder(_Line).decode
@@ -144,7 +146,14 @@ def parse_log(lines: Iterable[bytes], name: str) -> Iterator[Event]:
             parsed = _decode_line(line)
             data = bytes(parsed.data).decode()
             stored = StoredEvent(
-                parsed.seq, parsed.at, parsed.kind, parsed.annotator, parsed.judgment_id, data, parsed.digest
+                parsed.seq,
+                parsed.at,
+                parsed.kind,
+                parsed.annotator,
+                parsed.judgment_id,
+                data,
+                parsed.digest,
+                parsed.seal,
             )
         except (ValueError, RecursionError) as error:
             what, field = _problem_and_field(error)
@@ -192,14 +201,13 @@ def rebuild(events: Iterable[Event], folder: str | Path, database: str) -> Study
 
 def unaltered(events: Iterable[Event]) -> Iterator[Event]:
     """Pass a log on; refuse one that was altered, or of which events are missing."""
-    previous = EMPTY_DIGEST
-    for seq, event in enumerate(events, start=1):
-        if isinstance(event.data, ev.Forgotten) and event.data.after != previous:
+    chain = Chain()
+    for event in events:
+        if isinstance(event.data, ev.Forgotten) and event.data.after not in ("", chain.digest):
             raise StoreError(f"event {event.seq} is not the tombstone of this log.", "Use an unaltered export.")
-        previous = event.stored()._replace(seq=seq).digest_after(previous)
-        if (seq, previous) != (event.seq, event.digest):
-            raise StoreError(f"the log was altered at or before event {event.seq}.", "Use an unaltered copy.")
+        chain.check(event.stored())
         yield event
+    chain.check_replacements()
 
 
 def check_chain(events: Iterable[Event]) -> None:
@@ -214,7 +222,7 @@ def replay(events: Iterable[Event], writer: Writer) -> None:
         raise StoreError("the database already contains a study.", "Choose an empty one.")
     tasks: dict[str, StoredTask] = {}
     for event in events:
-        writer.append(event.kind, event.text, at=event.at, annotator=event.annotator, judgment_id=event.judgment_id)
+        writer.copy(event.stored())
         if event.judgment_id is not None:
             tasks[event.judgment_id] = task_after(event, tasks.get(event.judgment_id))
     writer.add_tasks(tasks.values())
@@ -225,11 +233,12 @@ def _is_same_pick(chosen: Assignment, logged: ev.Picked) -> bool:
     return (
         (chosen.stage, chosen.items, chosen.purpose, chosen.about, chosen.shared)
         == (logged.stage, logged.items, logged.purpose, logged.about, logged.shared)
-    ) and (pick.slot, pick.round, pick.weight, pick.propensity) == (
+    ) and (pick.slot, pick.round, pick.weight, pick.propensity, pick.reason) == (
         logged.slot,
         logged.round,
         logged.weight,
         logged.propensity,
+        logged.reason,
     )
 
 
@@ -252,7 +261,8 @@ def differing_picks(events: Iterable[Event]) -> list[int]:
                 state.apply(earlier)
         if state is None or config is None:
             continue
-        if isinstance(event.data, ev.Picked) and not any(first <= event.seq < last for first, last in rewritten):
+        is_replayable = not any(first <= event.seq < last for first, last in rewritten)
+        if isinstance(event.data, ev.Picked) and is_replayable and not event.data.behind:
             chosen = pick_next(config, state, str(event.annotator), event.at)
             if isinstance(chosen, NoTask) or not _is_same_pick(chosen, event.data):
                 differing.append(event.seq)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from math import inf
 from typing import Any
 
@@ -66,6 +66,18 @@ class _AnsweredTasks(SavedRecords[dict[str, AssignedTask]]):
 _TASK_COLUMNS = tuple(field.name for field in fields(AssignedTask) if field.name != "annotator")
 
 
+@dataclass(slots=True)
+class Preregistration:
+    """The preregistration of a study, and what was done differently since.
+
+    `stopped_by_rule` says whether an interim analysis reached the target.
+    """
+
+    frozen: ev.Frozen | None = None
+    deviations: list[str] = field(default_factory=list)
+    stopped_by_rule: bool = False
+
+
 class StudyState:
     """What the log amounts to. `apply` takes events in order; equal logs give equal states."""
 
@@ -105,6 +117,7 @@ class StudyState:
         """Whether models' judgments count as people's ([judges] count)."""
         self.interim_analyses = 0
         """How many interim analyses were made."""
+        self.preregistration = Preregistration()
         self.quality = QualityState()
         self.recruitment = RecruitmentState()
         self.activity = Activity()
@@ -165,6 +178,9 @@ class StudyState:
             for progress in self.progress:
                 progress.on_config_change()
         self.config, self.config_seq = data, event.seq
+        if self.preregistration.frozen is not None and data.config != self.preregistration.frozen.config:
+            changes = ", ".join(changed_settings(self.preregistration.frozen.config, data.config))
+            self.preregistration.deviations.append(f"The configuration was changed after the freeze: {changes}.")
         self._count_models(counts_models(data.config))
 
     def _on_items(self, event: Event, data: ev.ItemsAdded) -> None:
@@ -194,6 +210,14 @@ class StudyState:
 
     def _on_interim_analysis(self, event: Event, data: ev.InterimAnalysis) -> None:
         self.interim_analyses = data.number
+        self.preregistration.stopped_by_rule |= data.reached
+
+    def _on_frozen(self, event: Event, data: ev.Frozen) -> None:
+        self.preregistration.frozen = data
+        if data.judgments:
+            self.preregistration.deviations.append(
+                f"The study was frozen after {data.judgments:,} answers, not before the first."
+            )
 
     # Tasks and answers
 
@@ -251,20 +275,37 @@ class StudyState:
         return task
 
     def _count(self, judgment_id: str, task: AssignedTask) -> None:
-        self.progress[task.stage].on_answered(task.items, task.slot)
-        if self.learns:
+        progress, is_counted = self.progress[task.stage], self.counts_annotator(task.annotator)
+        progress.on_answered(task.items, task.slot)
+        if self.learns and is_counted:
             self._tell_designs(judgment_id, task)
         answered = self._answered[task.annotator]
         self._counted[task.annotator] += judgment_id not in answered
         answered[judgment_id] = task
-        if not self.counts_annotator(task.annotator):
-            self._set_aside(judgment_id, task)
+        if not is_counted:
+            progress.on_excluded(task.annotator, task.items, task.slot)
+            if task.annotator in self.judges and task.annotator not in self.excluded:
+                self._tell_of_model(judgment_id, task)
 
-    def _tell_designs(self, judgment_id: str, task: AssignedTask, *, retract: bool = False) -> None:
+    def _tell_of_model(self, judgment_id: str, task: AssignedTask, *, retract: bool = False) -> None:
+        """Let designs learn from a model's answer that does not count as a judgment."""
+        if self.learns:
+            self.progress[task.stage].notify_model_answer(self._notice(judgment_id, task), retract=retract)
+
+    def _tell_of_models(self, annotator: str, *, retract: bool = False) -> None:
+        if annotator in self.judges:
+            for judgment_id, task in self._answered[annotator].items():
+                self._tell_of_model(judgment_id, task, retract=retract)
+
+    def _notice(self, judgment_id: str, task: AssignedTask, *, own_stage: bool = True) -> AnswerNotice:
         protocol = self.stages[task.stage].protocol
         observations = observe(protocol, [self.items[code].id for code in task.items], task.answer)
+        return AnswerNotice(judgment_id, task.annotator, task.items, observations, own_stage=own_stage)
+
+    def _tell_designs(self, judgment_id: str, task: AssignedTask, *, retract: bool = False) -> None:
+        own = self._notice(judgment_id, task)
         for stage, progress in enumerate(self.progress):
-            notice = AnswerNotice(judgment_id, task.annotator, task.items, observations, own_stage=stage == task.stage)
+            notice = own if stage == task.stage else replace(own, own_stage=False)
             (progress.notify_retraction if retract else progress.notify_answer)(notice)
 
     def _set_aside(self, judgment_id: str, task: AssignedTask) -> None:
@@ -331,19 +372,27 @@ class StudyState:
         annotator = str(event.annotator)
         was_counted = self.counts_annotator(annotator)
         self.excluded[annotator] = data.reason
+        if self.preregistration.frozen is not None and not data.by:
+            self.preregistration.deviations.append("An annotator was excluded outside the preregistered rules.")
         if data.by == "checks":
             self.quality.excluded_by_checks.add(annotator)
         if was_counted:
             self._set_all_aside(annotator)
+        else:
+            self._tell_of_models(annotator, retract=True)
 
     def _on_readmission(self, event: Event, data: ev.Readmitted) -> None:
         annotator = str(event.annotator)
         del self.excluded[annotator]
+        if self.preregistration.frozen is not None and not data.by:
+            self.preregistration.deviations.append("An excluded annotator was readmitted.")
         self.quality.excluded_by_checks.discard(annotator)
         if data.by != "checks":
             self.quality.pardoned.add(annotator)
         if self.counts_annotator(annotator):
             self._count_again(annotator)
+        else:
+            self._tell_of_models(annotator)
 
     def _on_judge(self, event: Event, data: ev.JudgeRegistered) -> None:
         annotator = str(event.annotator)
@@ -355,6 +404,7 @@ class StudyState:
         self.judges[annotator] = data
         if was_counted and not self.counts_annotator(annotator):
             self._set_all_aside(annotator)
+            self._tell_of_models(annotator)
 
     def _count_models(self, is_counting: bool) -> None:
         """Let models' judgments count as people's, or no longer."""
@@ -362,8 +412,14 @@ class StudyState:
             return
         self.counts_models = is_counting
         for annotator in self.judges:
-            if annotator not in self.excluded:
-                (self._count_again if is_counting else self._set_all_aside)(annotator)
+            if annotator in self.excluded:
+                continue
+            if is_counting:
+                self._tell_of_models(annotator, retract=True)
+                self._count_again(annotator)
+            else:
+                self._set_all_aside(annotator)
+                self._tell_of_models(annotator)
 
     def _set_all_aside(self, annotator: str) -> None:
         for judgment_id, task in self._answered[annotator].items():
@@ -478,6 +534,22 @@ class StudyState:
         return tuple(self.code[name] for name in ids)
 
 
+def changed_settings(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> list[str]:
+    """Return the names of the settings that differ, such as design.judgments, with both values of single ones."""
+    names: list[str] = []
+    for key in dict.fromkeys([*before, *after]):
+        old, new, name = before.get(key), after.get(key), f"{path}{key}"
+        if old == new:
+            continue
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            names += changed_settings(old, new, f"{name}.")
+        elif isinstance(old, str | int | float | None) and isinstance(new, str | int | float | None):
+            names.append(f"{name} ({'not set' if old is None else old} → {'not set' if new is None else new})")
+        else:
+            names.append(name)
+    return names
+
+
 HANDLERS: dict[type[ev.Payload], Callable[[StudyState, Event, Any], None]] = {
     ev.ConfigChanged: StudyState._on_config,
     ev.ItemsAdded: StudyState._on_items,
@@ -498,6 +570,7 @@ HANDLERS: dict[type[ev.Payload], Callable[[StudyState, Event, Any], None]] = {
     ev.StateChanged: StudyState._on_state,
     ev.MemberAdded: StudyState._on_team_change,
     ev.MemberRemoved: StudyState._on_team_change,
+    ev.Frozen: StudyState._on_frozen,
     ev.InterimAnalysis: StudyState._on_interim_analysis,
     ev.Consented: StudyState._on_consent,
     ev.Trained: StudyState._on_trained,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from steelyard.study.config import StudyConfig
@@ -46,6 +47,10 @@ class Status:
     model_judgments: int = 0
     counts_models: bool = False
     """Whether models' judgments count in the scores."""
+    frozen: str = ""
+    """Digest of the preregistration; empty if there is none."""
+    deviations: tuple[str, ...] = ()
+    """What was done differently from the preregistration."""
 
 
 def status_of(config: StudyConfig, state: StudyState) -> Status:
@@ -77,4 +82,21 @@ def status_of(config: StudyConfig, state: StudyState) -> Status:
         models=len(state.judges),
         model_judgments=state.counts["model_judgments"],
         counts_models=state.counts_models,
+        frozen="" if state.preregistration.frozen is None else state.preregistration.frozen.digest,
+        deviations=_deviations(state, stages),
     )
+
+
+def _deviations(state: StudyState, stages: list[StageStatus]) -> tuple[str, ...]:
+    """Return the deviations so far, repeated ones counted, and whether the study was stopped elsewhere."""
+    frozen = state.preregistration.frozen
+    if frozen is None:
+        return ()
+    counted = Counter(state.preregistration.deviations)
+    deviations = [text if count == 1 else f"{text} ({count} times)" for text, count in counted.items()]
+    done = sum(stage.done for stage in stages)
+    if state.state == "closed" and done < frozen.planned and not state.preregistration.stopped_by_rule:
+        deviations.append(
+            f"The study was closed after {done:,} of {frozen.planned:,} planned judgments, not by its stopping rule."
+        )
+    return tuple(deviations)

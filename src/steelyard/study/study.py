@@ -28,6 +28,7 @@ from steelyard.storage.events import to_json
 from steelyard.study import events as ev
 from steelyard.study.annotators import Annotators, text_digest
 from steelyard.study.assignment import pick_next, picked_event, purpose_fields, refusal_for
+from steelyard.study.bulk import NewJudgment, add_judgments, complete_imports
 from steelyard.study.checkpoints import Checkpoints
 from steelyard.study.config import StudyConfig
 from steelyard.study.core import Core, now_in_microseconds
@@ -38,6 +39,7 @@ from steelyard.study.fitting import (
     kind_for,
     tournament_design,
 )
+from steelyard.study.freezing import freeze
 from steelyard.study.judge_scores import covariates_by_criterion
 from steelyard.study.judges import ModelAnnotators
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
@@ -133,6 +135,7 @@ class Study:
         study = cls(folder, config, Store.open(url, config.name), clock)
         try:
             study._update_log(items, items_digest(folder, config.items), member)
+            study.resume()
         except BaseException:
             study.close()
             raise
@@ -142,6 +145,11 @@ class Study:
         """Close the database. A state that took long to read is saved, so that the next opening takes less."""
         self._log.save_checkpoint()
         self._log.close()
+
+    def resume(self) -> None:
+        """Complete what another process has left unfinished when it ended: forgetting an annotator, an import."""
+        self.privacy.complete_forgetting()
+        complete_imports(self.core)
 
     def save_checkpoint(self) -> bool:
         """Save the state for the next opening, if much has happened since the last time; return whether it was."""
@@ -190,6 +198,13 @@ class Study:
             if (transaction.state.state, transaction.state.state_reason) != (state, reason):
                 change = ev.StateChanged(state=state, reason=checked_reason(reason), member=member)
                 transaction.append(change, at=self._clock())
+
+    def freeze(self, hypotheses: Sequence[str] = (), *, force: bool = False, member: str = "") -> ev.Frozen:
+        """Write plan, hypotheses, exclusion rules and analysis into the log, before the first answer.
+
+        Later deviations are listed in `status().deviations`, report and dashboard. `force` allows it after answers.
+        """
+        return freeze(self.core, hypotheses, force=force, member=member)
 
     def status(self) -> Status:
         """Return how far the study is."""
@@ -402,31 +417,17 @@ class Study:
 
     def import_answers(self, stage: int, answers: Sequence[ImportedAnswer]) -> int:
         """Add valid judgments made elsewhere that are not there yet, all or none; return how many."""
-        plans = self.config.stages[stage].design.uses_slots
-        with self._log.write(alone=True) as transaction:
-            now = self._clock()
-            tasks = []
-            for new in answers:
-                if transaction.store.task(new.judgment_id) is not None:
-                    continue
-                codes = tuple(transaction.state.code[item] for item in new.items)
-                event = transaction.append(
-                    ev.Judged(
-                        stage=stage,
-                        items=new.items,
-                        answer=new.answer,
-                        seconds=new.seconds,
-                        imported=True,
-                        slot=transaction.state.progress[stage].slot_for(codes) if plans else None,
-                    ),
-                    at=now,
-                    annotator=None if new.annotator is None else annotator_name(new.annotator),
-                    judgment_id=new.judgment_id,
+        return add_judgments(
+            self.core,
+            [
+                NewJudgment(
+                    new.judgment_id,
+                    None if new.annotator is None else annotator_name(new.annotator),
+                    ev.Judged(stage=stage, items=new.items, answer=new.answer, seconds=new.seconds, imported=True),
                 )
-                row = StoredTask(new.judgment_id, event.annotator or "", stage, new.items, "answered", now, event.seq)
-                tasks.append(replace(row, answer_seq=event.seq))
-            transaction.store.add_tasks(tasks)
-        return len(tasks)
+                for new in answers
+            ],
+        )
 
     # Results
 
@@ -575,12 +576,14 @@ class Study:
     def _lease_length(self, transaction: Transaction, annotator: str) -> int:
         """Return the length of a lease in microseconds: as configured, or shorter while tasks are scarce."""
         configured = self._configured_lease()
-        return short_lease(configured) if self._is_scarce(transaction, annotator) else configured
+        open_tasks = transaction.store.open_tasks(annotator)
+        return short_lease(configured) if self._is_scarce(transaction, len(open_tasks)) else configured
 
     def _configured_lease(self) -> int:
         return round(self.config.annotators.lease_minutes * 60_000_000)
 
-    def _is_scarce(self, transaction: Transaction, annotator: str) -> bool:
+    def _is_scarce(self, transaction: Transaction, held: int) -> bool:
+        """Whether few tasks are left for others than an annotator who holds `held` tasks."""
         state = transaction.state
         leased = sum(progress.tasks_leased for progress in state.progress)
         if leased == 0:
@@ -590,8 +593,7 @@ class Study:
             stages = status_of(self.config, state).stages
             return sum(stage.total - stage.done - stage.leased for stage in stages)
 
-        others = leased - len(transaction.store.open_tasks(annotator))
-        return self._scarcity.is_scarce(state.seq, count_free, others)
+        return self._scarcity.is_scarce(state.seq, count_free, leased - held)
 
     def _extended(self, transaction: Transaction, stored: StoredTask, now: int) -> StoredTask:
         """Return a leased task with enough time left to answer it, unless it was renewed too often."""
@@ -605,7 +607,7 @@ class Study:
         refusal = refusal_for(self.config, state, annotator)
         if refusal is not None:
             return refusal
-        scarce = self._is_scarce(transaction, annotator)
+        scarce = self._is_scarce(transaction, held)
         most = 1 if scarce else state.activity.most_leases(annotator, self.config.page.prefetch)
         if held >= most or (scarce and state.activity.lets_leases_lapse(annotator)):
             reason = "The last tasks are assigned to other annotators at the moment." if scarce else _HOLDS_ENOUGH
@@ -618,7 +620,13 @@ class Study:
         lease_end = now + (short_lease(configured) if scarce else configured)
         task = StoredTask(uuid.uuid4().hex, annotator, chosen.stage, chosen.items, "open", lease_end, seq)
         transaction.append(
-            picked_event(self.config, chosen, log_digest=transaction.store.digest, lease_end=lease_end),
+            picked_event(
+                self.config,
+                chosen,
+                log_digest=transaction.store.digest,
+                lease_end=lease_end,
+                behind=transaction.behind,
+            ),
             at=now,
             annotator=annotator,
             judgment_id=task.judgment_id,
@@ -649,7 +657,8 @@ class Study:
             before = transaction.state.config
             if before is None or not _is_same_config(before, data):
                 is_same = before is not None and before.items_digest == source_digest
-                new = [] if is_same else changed_items(transaction.state, items, self.config.items.file)
+                file, page = self.config.items.file, self.config.page
+                new = [] if is_same else changed_items(transaction.state, items, file, page)
                 has_new_checks = before is None or before.checks_digest != data.checks_digest
                 change = structs.replace(data, member=member)
                 for payload in opening_events(change, new, questions if has_new_checks else []):

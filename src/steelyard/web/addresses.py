@@ -13,13 +13,17 @@ from urllib.parse import urlsplit
 
 from fastapi import Request
 from starlette.datastructures import Headers
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from steelyard.errors import ConfigError
 
 Network: TypeAlias = IPv4Network | IPv6Network
 
+FROM_TRUSTED_PROXY = "steelyard.from_trusted_proxy"
+"""Key in the scope of a request that a trusted proxy has sent."""
 _FORWARDED_ORIGIN = "steelyard.forwarded_origin"
+_ROOT_PATH = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9_.~-]*)+")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
 
 
@@ -39,19 +43,41 @@ def read_proxies(texts: Iterable[str]) -> tuple[Network, ...]:
     return tuple(networks)
 
 
-def read_public_url(text: str) -> str:
-    """Check the server's public URL and return it without a trailing slash."""
+def read_root_path(text: str) -> str:
+    """Check the path under which a proxy serves the application; return it without a slash at its end."""
+    path = text.rstrip("/")
+    if path and not _ROOT_PATH.fullmatch(path):
+        raise ConfigError(
+            f"'{text}' is not a path under which a server can be reached.",
+            "Give letters, digits, - and _ between slashes, such as --root-path /tools/annotation",
+        )
+    return path
+
+
+def read_public_url(text: str, root_path: str | None = None) -> tuple[str, str]:
+    """Check the server's public URL; return it without a trailing slash, and the root path.
+
+    The root path is that of the URL. A `root_path` that is given as well must agree with a path in the URL, and is
+    appended to a URL without one.
+    """
     try:
         parts = urlsplit(text)
         host_is_valid = bool(_HOST.fullmatch(parts.netloc)) and (parts.port is None or parts.port > 0)
     except ValueError:
         host_is_valid = False
-    if not host_is_valid or parts.scheme not in {"http", "https"} or parts.path.strip("/") or parts.query:
+    if not host_is_valid or parts.scheme not in {"http", "https"} or parts.query or parts.fragment:
         raise ConfigError(
             f"'{text}' is not the public address of a server.",
-            "Give scheme and host only, such as --public-url https://judge.example.org",
+            "Give scheme, host and the root path if there is one, such as --public-url https://judge.example.org",
         )
-    return f"{parts.scheme}://{parts.netloc}"
+    path = read_root_path(parts.path)
+    if root_path is not None and path not in {"", root_path}:
+        raise ConfigError(
+            f"the public URL '{text}' has the path '{path}', but the root path is '{root_path}'.",
+            "Give the same path in both, or only in --public-url.",
+        )
+    path = path or root_path or ""
+    return f"{parts.scheme}://{parts.netloc}{path}", path
 
 
 class TrustedProxies:
@@ -65,7 +91,7 @@ class TrustedProxies:
         """Handle one request."""
         client = scope.get("client")
         if scope["type"] == "http" and self._proxies and client and self._trusts(_address(client[0])):
-            scope = {**scope, **self._forwarded(Headers(scope=scope), client)}
+            scope = {**scope, **self._forwarded(Headers(scope=scope), client), FROM_TRUSTED_PROXY: True}
         await self._app(scope, receive, send)
 
     def _trusts(self, address: IPv4Address | IPv6Address | None) -> bool:
@@ -91,6 +117,33 @@ class TrustedProxies:
         if _HOST.fullmatch(host):
             changes[_FORWARDED_ORIGIN] = f"{changes.get('scheme', 'http')}://{host}"
         return changes
+
+
+class RootPath:
+    """Remove the root path from requests, whether the proxy has removed it already or not.
+
+    The application behind it sees the paths that it would have at the root. It adds the root path to links, redirects
+    and cookies itself.
+    """
+
+    def __init__(self, app: ASGIApp, root_path: str) -> None:
+        self._app = app
+        self._root_path = root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        root = self._root_path
+        if scope["type"] == "http" and root:
+            path = scope["path"]
+            if path == root:
+                await RedirectResponse(f"{root}/", 308)(scope, receive, send)
+                return
+            if path.startswith(f"{root}/"):
+                raw = scope.get("raw_path")
+                scope = {**scope, "path": path.removeprefix(root)}
+                if raw is not None:
+                    scope["raw_path"] = raw.removeprefix(root.encode())
+        await self._app(scope, receive, send)
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
@@ -122,7 +175,7 @@ def origin_of(request: Request) -> str:
     """Scheme and host for links: the configured public URL, or a trusted proxy's; otherwise '' for relative links."""
     public: str | None = request.app.state.public_url
     forwarded: str = request.scope.get(_FORWARDED_ORIGIN, "")
-    return public or forwarded
+    return public.removesuffix(request.app.state.studies.root_path) if public else forwarded
 
 
 def is_https(request: Request) -> bool:

@@ -6,13 +6,16 @@ import hmac
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
 
 from steelyard.designs.base import NoTask
 from steelyard.errors import TaskError
+from steelyard.protocols.unjudged import unjudged_items
 from steelyard.records import Effort, Judgment
+from steelyard.study.display import label_beside
 from steelyard.web.addresses import address_of, is_https, origin_of
 from steelyard.web.catalogue import catalogue_for, catalogues, study_direction
-from steelyard.web.content import render_page_text
+from steelyard.web.content import media_kind, render_page_text
 from steelyard.web.errors import Refusal, refusal_for, too_many
 from steelyard.web.identity import (
     RateLimiters,
@@ -22,8 +25,10 @@ from steelyard.web.identity import (
     delete_session_cookie,
     derived,
     end_session,
+    is_embedded,
     join_by_name,
     newcomer_by_invite,
+    newcomer_of,
     session_of,
     set_session_cookie,
     signed_in,
@@ -60,6 +65,8 @@ from steelyard.web.schemas import (
 from steelyard.web.studies import ServedStudy
 
 TRAINING_COOKIE = "steelyard_training"
+TRAINING_HEADER = "X-Practised"
+"""The same for pages in a frame of another site."""
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorOut, "description": "The request is malformed."},
     401: {"model": ErrorOut, "description": "There is no session."},
@@ -75,22 +82,20 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 router = APIRouter(prefix="/api/v1/studies/{study}", tags=["judging"], responses=_REFUSALS)
 languages = APIRouter(prefix="/api/v1", tags=["languages"])
-service = APIRouter(prefix="/api/v1", tags=["service"])
-
-
-@service.get("/health")
-def health() -> dict[str, str]:
-    """Whether the server answers; for monitoring and for containers."""
-    return {"status": "ok"}
 
 
 @languages.get("/messages/{language}")
-def messages(language: str) -> dict[str, Any]:
-    """The messages of the annotators' page in a language, keyed by the English text."""
+def messages(language: str, scripts: str | None = None) -> dict[str, Any]:
+    """The messages of the annotators' page in a language, keyed by the English text.
+
+    With `scripts` (names of the optional scripts that the page loads, separated by commas), what only other scripts say
+    is left out.
+    """
     if language.lower().partition("-")[0] not in {code.partition("-")[0] for code in catalogues()}:
         raise Refusal(404, "no_such_language", "There is no such language here.", f"Use: {', '.join(catalogues())}.")
     catalogue = catalogue_for(language)
-    return {"language": catalogue.language, "direction": catalogue.direction, "messages": catalogue.as_json()}
+    messages_ = catalogue.as_json(None if scripts is None else scripts.split(","))
+    return {"language": catalogue.language, "direction": catalogue.direction, "messages": messages_}
 
 
 @router.get("/me")
@@ -102,14 +107,22 @@ def me(served: StudyDep, request: Request, lang: str | None = None) -> SessionOu
 @router.post("/session")
 def begin_session(served: StudyDep, request: Request, response: Response, body: NewSession) -> SessionOut:
     """Sign in with a name or a personal link; the response sets a session cookie."""
-    if (body.name is None) == (body.invite is None):
-        raise Refusal(400, "malformed", "Give either a name or the token of a personal link.", "Choose a name.")
-    if body.invite is not None:
+    if [body.name, body.invite, body.arrival].count(None) != 2:
+        raise Refusal(400, "malformed", "Give a name, the token of a personal link, or its query.", "Choose a name.")
+    if body.embedded and not served.study.config.embed.origins:
+        raise Refusal(403, "not_embedded", "This study cannot be shown inside another site.", "Open it in a tab.")
+    if body.arrival is not None:
+        newcomer = newcomer_of(request, served, body.arrival)
+        if newcomer is None:
+            return _welcome(served, request, session_of(request, served))
+        session = admit(request, served, newcomer)
+    elif body.invite is not None:
         session = admit(request, served, newcomer_by_invite(request, served, body.invite))
     else:
         session = join_by_name(request, served, body.name or "")
-    set_session_cookie(request, response, served, session)
-    return _welcome(served, request, session)
+    set_session_cookie(request, response, served, session, embedded=body.embedded)
+    welcome = _welcome(served, request, session)
+    return welcome.model_copy(update={"session": session.token}) if body.embedded else welcome
 
 
 @router.post("/sign-out")
@@ -194,8 +207,13 @@ def qualify(served: StudyDep, request: Request, body: TrainingAnswer) -> TestRes
     return TestResultOut(done=passed is not None, passed=passed)
 
 
-@router.post("/tasks")
-def tasks(served: StudyDep, request: Request, body: TaskRequest) -> TasksOut:
+def _written(result: BaseModel) -> Response:
+    """Return a result as a response: FastAPI would validate it again, in a thread of its own."""
+    return Response(result.model_dump_json(by_alias=True), media_type="application/json")
+
+
+@router.post("/tasks", response_model=TasksOut)
+def tasks(served: StudyDep, request: Request, body: TaskRequest) -> Response:
     """Lease up to `count` tasks. Tasks already leased come first, so the request is idempotent."""
     session = signed_in(request, served)
     study = served.study
@@ -207,20 +225,22 @@ def tasks(served: StudyDep, request: Request, body: TaskRequest) -> TasksOut:
     if step == "qualification":
         raise Refusal(403, "test_needed", "There is a short test first.", "Answer its questions.")
     limiters: RateLimiters = request.app.state.rate_limiters
-    if not study.annotators.progress(session.annotator).answered and not limiters.newcomers.enter(
+    if not study.annotators.progress(session.annotator, latest=False).answered and not limiters.newcomers.enter(
         address_of(request.scope), _person(served, session), study.config.annotators.lease_minutes * 60
     ):
         reason = "Many people from your network have just begun; you can begin in a moment."
         wait = NoTask(reason, reason_code="waiting")
-        return TasksOut(tasks=[], no_task=_no_task(served, session, wait), progress=_progress(served, session))
+        nothing = TasksOut(tasks=[], no_task=_no_task(served, session, wait), progress=_progress(served, session))
+        return _written(nothing)
     leased, no_task = study.offer_many(session.annotator, body.count)
-    return TasksOut(
+    result = TasksOut(
         tasks=[
             task_out(served, task.judgment_id, study.core.stage_of(task), task.items, task.lease_end) for task in leased
         ],
         no_task=None if no_task is None else _no_task(served, session, no_task),
         progress=_progress(served, session),
     )
+    return _written(result)
 
 
 def _person(served: ServedStudy, session: Session) -> str:
@@ -233,10 +253,12 @@ def _no_task(served: ServedStudy, session: Session, no_task: NoTask) -> NoTaskOu
     return NoTaskOut(reason_code=no_task.reason_code, reason=no_task.reason, ending=back)
 
 
-@router.post("/judgments")
-def judge(served: StudyDep, request: Request, body: NewJudgment) -> SavedOut:
+@router.post("/judgments", response_model=SavedOut)
+def judge(served: StudyDep, request: Request, body: NewJudgment) -> Response:
     """Save an answer; it is on disk when the response arrives. Sending the same answer again changes nothing."""
     session = signed_in(request, served)
+    if served.study.config.page.must_play:
+        _refuse_unplayed(served, session, body)
     try:
         judgment = served.study.tell(
             body.judgment_id,
@@ -252,9 +274,30 @@ def judge(served: StudyDep, request: Request, body: NewJudgment) -> SavedOut:
     served.answer_times.note(session.annotator, judgment.seconds)
     limiters: RateLimiters = request.app.state.rate_limiters
     limiters.newcomers.leave(address_of(request.scope), _person(served, session))
-    return SavedOut(
+    saved = SavedOut(
         judgment_id=body.judgment_id, progress=_progress(served, session), feedback=_feedback(served, judgment)
     )
+    return _written(saved)
+
+
+_PLAYED_ENOUGH = 0.9
+"""Players stop reporting shortly before the end."""
+
+
+def _refuse_unplayed(served: ServedStudy, session: Session, body: NewJudgment) -> None:
+    """Refuse an answer about recordings that the page did not report as played; the server knows no more than that."""
+    try:
+        task = served.study.task(body.judgment_id)
+    except TaskError as error:
+        raise _explained(served, session, body.judgment_id, error) from None
+    protocol = served.study.core.stage_of(task).protocol
+    unjudged = unjudged_items(protocol, task.item_ids, body.answer) if isinstance(body.answer, dict) else {}
+    played = {} if body.effort is None else body.effort.played
+    for item in task.items:
+        is_recording = media_kind(item.media or "") in {"audio", "video"}
+        if is_recording and item.id not in unjudged and played.get(item.id, 0.0) < _PLAYED_ENOUGH:
+            what, remedy = "A recording was not played to the end.", "Play it, then answer again."
+            raise Refusal(422, "not_played", what, remedy, field="effort.played")
 
 
 def _feedback(served: ServedStudy, judgment: Judgment) -> FeedbackOut | None:
@@ -371,8 +414,9 @@ def _shown(served: ServedStudy, task: Any) -> TaskOut:
     return task_out(served, task.judgment_id, served.study.core.stage_of(task), task.items, task.lease_end)
 
 
-def _progress(served: ServedStudy, session: Session) -> ProgressOut:
-    progress = served.study.annotators.progress(session.annotator)
+def _progress(served: ServedStudy, session: Session, *, latest: bool = False) -> ProgressOut:
+    """Return an annotator's progress; what this process has just written is in it even if it is not the `latest`."""
+    progress = served.study.annotators.progress(session.annotator, latest=latest)
     return ProgressOut(
         answered=progress.answered,
         limit=progress.limit,
@@ -395,7 +439,7 @@ def _welcome(served: ServedStudy, request: Request, session: Session | None, lan
     else:
         annotator = study.annotators.progress(session.annotator)
         consented, trained, tested = annotator.consented, annotator.trained, annotator.qualified is not None
-        progress = _progress(served, session)
+        progress = _progress(served, session, latest=True)
     if not consented:
         needs.append("consent")
     if not trained:
@@ -422,11 +466,14 @@ def _welcome(served: ServedStudy, request: Request, session: Session | None, lan
             sort_live=config.page.sort_live,
             prefetch=config.page.prefetch,
             revisable_answers=config.annotators.revisable_answers,
-            context_label=config.page.context_label,
-            reference_label=config.page.reference_label,
+            context_label=label_beside("context", config.page),
+            reference_label=label_beside("reference", config.page),
             cannot_judge=config.answers.cannot_judge,
             reasons=config.answers.reasons,
             comments=config.answers.comments,
+            reading=served.contents().for_reading,
+            sync_audio=config.page.sync_audio,
+            must_play=config.page.must_play,
             direction=study_direction(config.question, config.annotators.language),
         ),
         progress=progress,
@@ -441,7 +488,8 @@ def _resume_path(served: ServedStudy, session: Session) -> str:
 
 def _practised(request: Request, session: Session) -> tuple[int, int]:
     """Number of practice questions answered, and answered correctly; kept in a signed cookie."""
-    text, _, mark = request.cookies.get(TRAINING_COOKIE, "").rpartition(".")
+    cookie = request.headers.get(TRAINING_HEADER) or request.cookies.get(TRAINING_COOKIE, "")
+    text, _, mark = cookie.rpartition(".")
     answered, _, right = text.partition(".")
     genuine = hmac.compare_digest(mark.encode("utf-8", "surrogatepass"), derived(session.token, text).encode())
     return (int(answered), int(right)) if genuine and answered.isdecimal() and right.isdecimal() else (0, 0)
@@ -451,10 +499,14 @@ def _set_practised(
     request: Request, response: Response, served: ServedStudy, session: Session, answered: int, right: int
 ) -> None:
     text = f"{answered}.{right}"
+    cookie = f"{text}.{derived(session.token, text)}"
+    if is_embedded(request, served):
+        response.headers[TRAINING_HEADER] = cookie
+        return
     response.set_cookie(
         TRAINING_COOKIE,
-        f"{text}.{derived(session.token, text)}",
-        path=f"/api/v1/studies/{served.slug}",
+        cookie,
+        path=served.api_url,
         secure=is_https(request),
         httponly=True,
         samesite="lax",

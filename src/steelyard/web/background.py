@@ -68,6 +68,7 @@ class BackgroundJobs:
             await asyncio.sleep(self._seconds)
             for served in self._studies.all():
                 try:
+                    await asyncio.to_thread(served.study.resume)
                     if await asyncio.to_thread(self._is_due, served):
                         for line in await self._dashboards.of(served).run(run_due_jobs):
                             log.info("%s: %s", served.slug, line)

@@ -16,6 +16,7 @@ import polars as pl
 
 from steelyard.analysis.activity import SCHEMA, activity
 from steelyard.analysis.analysis import Analysis, AnalysisReader
+from steelyard.analysis.annotator_profile import AnnotatorProfile, annotator_profile
 from steelyard.analysis.judge_report import judge_reports, judge_table
 from steelyard.analysis.marked_errors import errors_by_system
 from steelyard.analysis.match_quality import match_quality_by_round
@@ -135,7 +136,7 @@ def prepare(source: Source) -> None:
     try:
         for name in PARTS[:2]:
             _compute(_open(source), name, None)
-    except Exception:  # noqa: S110 - every exception: computed again, and reported, when a page asks
+    except Exception:  # noqa: S110  # nosec B110 - every exception: computed again, and reported, when a page asks
         pass
 
 
@@ -275,7 +276,12 @@ def _annotators(analysis: Analysis, common: dict[str, Any], begin: float) -> Ann
         **common,
         judgments=analysis.study.status().judgments,
         duration=time.perf_counter() - begin,
-        tables={"annotators": table, "judges": judge_table(judge_reports(analysis))},
+        tables={
+            "annotators": table,
+            "judges": judge_table(judge_reports(analysis)),
+            "rater_effects": analysis.names.frame(analysis.rater_effects.annotators),
+            "item_fit": analysis.rater_effects.items,
+        },
         charts=("annotators",) if table["agreement"].drop_nulls().len() else (),
     )
 
@@ -308,7 +314,7 @@ _COMPUTE: dict[str, Callable[[Analysis, dict[str, Any], float], Part]] = {
 """How each part is computed."""
 PART_OF_TABLE: dict[str, PartName] = {
     **dict.fromkeys(("progress", "speed", "costs", "checks", "leased_tasks", "notes"), "progress"),
-    **dict.fromkeys(("annotators", "judges"), "annotators"),
+    **dict.fromkeys(("annotators", "judges", "rater_effects", "item_fit"), "annotators"),
     **dict.fromkeys(("statistics", "reliability"), "reliability"),
 }
 """The part with each table; all others are of the scores."""
@@ -367,6 +373,11 @@ def compute_item(source: Source, item: str) -> pl.DataFrame:
     """Return every judgment of an item."""
     opened = _open(source)
     return item_judgments(opened.analysis().history, opened.study.config, item)
+
+
+def compute_annotator(source: Source, annotator: str) -> AnnotatorProfile:
+    """Return an annotator's profile, by their real name."""
+    return annotator_profile(_open(source).analysis(), annotator)
 
 
 def compute_activity(source: Source) -> pl.DataFrame:
@@ -443,7 +454,9 @@ def draw(
     from steelyard.report import charts
 
     opened = _open(source)
-    if name == "item":
+    if name == "annotator":
+        chart = None if item is None else _annotator_chart(source, item)
+    elif name == "item":
         chart = _item_chart(opened, source, item, real_ids) if item is not None else None
     else:
         chart = _chart(opened, source, name)
@@ -459,6 +472,13 @@ def draw(
 
         return json.dumps(charts.spec(chart, theme, width)).encode()
     return charts.svg(chart, theme, width=width, embed_font=embed_font).encode()
+
+
+def _annotator_chart(source: Source, annotator: str) -> Any:
+    from steelyard.report import quality_charts
+
+    blocks = compute_annotator(source, annotator).blocks
+    return quality_charts.work_over_time(blocks) if blocks.height else None
 
 
 def _item_chart(opened: _OpenStudy, source: Source, item: str, real_ids: bool) -> Any:
@@ -495,6 +515,8 @@ def export(
         frame = opened.analysis().history.judgments
     elif what == "item" and item is not None:
         frame = compute_item(source, item)
+    elif what == "annotator" and item is not None:
+        frame = compute_annotator(source, item).blocks
     elif what == "items":
         frame = item_table(opened.study.items)
     elif what == "marks":

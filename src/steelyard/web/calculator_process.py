@@ -20,7 +20,7 @@ from multiprocessing.connection import wait
 from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
-_PRIORITY = 5
+PRIORITY = 5
 """Nice value of processes beside the server, so that annotators do not notice them."""
 
 
@@ -66,9 +66,11 @@ def new_pool() -> ProcessPoolExecutor:
 
 
 def lower_priority() -> None:
-    """Let the server go first, which annotators wait for."""
-    if os.getpriority(os.PRIO_PROCESS, 0) < _PRIORITY:
-        os.setpriority(os.PRIO_PROCESS, 0, _PRIORITY)
+    """Let the server go first, which annotators wait for: lower the priority of a process beside it, never its own."""
+    if multiprocessing.parent_process() is None:
+        return
+    if os.getpriority(os.PRIO_PROCESS, 0) < PRIORITY:
+        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
 
 
 def prepares_dashboards() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gettext
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -45,9 +45,42 @@ class Catalogue(gettext.NullTranslations):
             return msgid1 if n == 1 else msgid2
         return forms[min(self._form_for(n), len(forms) - 1)]
 
-    def as_json(self) -> dict[str, str | list[str]]:
-        """The messages for the page: a text, or its plural forms in the order of CLDR's categories."""
-        return {name: forms[0] if len(forms) == 1 else list(forms) for name, forms in self.messages.items()}
+    def as_json(self, scripts: Iterable[str] | None = None) -> dict[str, str | list[str]]:
+        """The messages for the page: a text, or its plural forms in the order of CLDR's categories.
+
+        `scripts` are those of the optional scripts that the page loads; what only others say is left out.
+        """
+        unused = set() if scripts is None else _said_only_by(OPTIONAL_SCRIPTS - set(scripts))
+        return {
+            name: forms[0] if len(forms) == 1 else list(forms)
+            for name, forms in self.messages.items()
+            if name not in unused
+        }
+
+
+OPTIONAL_SCRIPTS = frozenset(
+    {
+        *("best_worst", "criteria", "error_spans", "graded", "media", "pairwise", "ranking", "rated", "reading"),
+        "unjudged",
+    }
+)
+"""Scripts of the annotators' page that only some studies load."""
+_SCRIPTS = Path(__file__).parent / "static" / "annotate"
+
+
+def _said_only_by(scripts: Set[str]) -> Set[str]:
+    """Return the messages that none but these optional scripts say."""
+    by_script = _messages_by_script()
+    others = set().union(*(messages for name, messages in by_script.items() if name not in scripts))
+    return set().union(*(by_script[name] for name in scripts & set(by_script))) - others
+
+
+@cache
+def _messages_by_script() -> Mapping[str, Set[str]]:
+    return {
+        path.stem: frozenset(re.findall(r'\bt\(\s*"([^"]+)"', path.read_text(encoding="utf-8")))
+        for path in _SCRIPTS.glob("*.js")
+    }
 
 
 def read_po(path: Path) -> Catalogue:

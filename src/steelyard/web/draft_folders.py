@@ -26,11 +26,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from steelyard.errors import ConfigError, DataError, Problem, SteelyardError
 from steelyard.formats import read_items, write_table
-from steelyard.formats.item_columns import ROLES, ItemsReading, Role, guess_roles, items_of_upload
+from steelyard.formats.item_columns import ROLES, ItemsReading, Role, guess_roles, hold_conversations, items_of_upload
 from steelyard.formats.tables import open_table, strings
 from steelyard.formats.toml_reading import parse_toml, refuse_extreme_values
 from steelyard.formats.uploaded_judgments import UploadedJudgments, judgments_of_upload
 from steelyard.formats.uploads import ReadingOptions, UploadedTable, read_upload
+from steelyard.quality.questions import QUESTION_COLUMNS
 from steelyard.records import Item
 from steelyard.study import Study
 from steelyard.study.config import CONFIG_FILE
@@ -38,7 +39,7 @@ from steelyard.study.config.tables import ItemsSource
 from steelyard.study.confinement import MARKER_FILE, confine, confinement_problems, is_confined, plain_file
 from steelyard.study.importing import import_file
 from steelyard.study.recipes import choose_design, recipe_toml, recorded_judgments
-from steelyard.web.content import MEDIA_ENDINGS, MediaFolder, begins_as_named
+from steelyard.web.content import MEDIA_ENDINGS, MediaFolder, begins_as_named, media_file
 from steelyard.web.drafts import (
     SavedStudyOut,
     free_folder,
@@ -66,7 +67,6 @@ _ID = re.compile(r"[0-9a-f]{16}")
 
 Step = Literal["items", "question", "plan", "quality", "share"]
 QuestionsKind = Literal["checks", "qualification", "training"]
-QUESTION_COLUMNS = ("items", "answer", "best", "worst", "feedback", "context", "reference")
 _QUESTION_ALIASES = {"item": "items", "text": "items", "gold": "answer", "source": "context"}
 _QUESTION_KEYS: dict[QuestionsKind, tuple[str, ...]] = {
     "checks": ("quality", "checks", "file"),
@@ -118,8 +118,9 @@ class DraftAbout(_Stored):
 class DraftFolder:
     """One draft. `served` is the study that it changes; None for a new study."""
 
-    def __init__(self, path: Path, about: DraftAbout, served: ServedStudy | None) -> None:
+    def __init__(self, path: Path, about: DraftAbout, served: ServedStudy | None, root_path: str = "") -> None:
         self.path = path
+        self.root_path = root_path
         self.about = about
         self.served = served
 
@@ -195,7 +196,9 @@ class DraftFolder:
             own = values.get("model")
             name = own.get("name") if isinstance(own, Mapping) else None
             if (self.about.automatic_model and self.served is None) or (name is not None and name not in accepting):
-                values["model"] = {"name": first.fitting_model() or first.model_of_new_studies()}
+                design: Mapping[str, Any] = next((stage.get("design", {}) for stage in stage_tables(values)), {})
+                chosen = first.fitting_model() or first.model_of_new_studies(str(design.get("name", "")))
+                values["model"] = {"name": chosen}
         return values
 
     # Items
@@ -267,7 +270,11 @@ class DraftFolder:
             return
         write_table(reading.frame, path)
         self._note(name)
-        self.save_values({**self._values_or_empty(), "items": name})
+        values = {**self._values_or_empty(), "items": name}
+        formats = _guess_formats(reading.items)
+        if formats and not values.get("page"):
+            values["page"] = formats
+        self.save_values(values)
 
     def _items_name(self) -> str:
         """Choose the name under which items are saved; a file with another purpose is not overwritten."""
@@ -320,7 +327,7 @@ class DraftFolder:
         if not rows or not any(row.get("items") for row in rows):
             raise DataError(
                 "there is no column items.",
-                f"Give it the columns items and answer (or best and worst); known: {', '.join(QUESTION_COLUMNS)}.",
+                f"Give it the columns items and answer (or best, worst, marked); known: {', '.join(QUESTION_COLUMNS)}.",
                 file=plain_name(name),
             )
         self.set_questions(kind, rows)
@@ -344,8 +351,8 @@ class DraftFolder:
     @property
     def media(self) -> MediaFolder:
         """The media files, and the address that shows them to the manager."""
-        place = "manage" if self.served is None else f"studies/{self.served.slug}/manage"
-        return MediaFolder(self.media_folder, f"/api/v1/{place}/drafts/{self.id}/media/")
+        api = f"{self.root_path}/api/v1" if self.served is None else self.served.api_url
+        return MediaFolder(self.media_folder, f"{api}/manage/drafts/{self.id}/media/")
 
     def media_names(self) -> list[str]:
         """The names of all media files, with subfolders."""
@@ -361,13 +368,14 @@ class DraftFolder:
         suffix = PurePath(base).suffix.lower()
         if suffix not in MEDIA_ENDINGS:
             raise DataError(
-                f"files with the suffix '{plain_name(suffix)}' are not images, audio or video that browsers can show.",
+                f"files with the suffix '{plain_name(suffix)}' are no images, audio, video or PDFs that browsers show.",
                 f"Use one of {' '.join(sorted(MEDIA_ENDINGS))}.",
                 file=plain_name(base),
             )
         if base.startswith(".") or not base.isprintable() or len(base) > _LONGEST_NAME:
             raise DataError("this cannot be the name of a file.", "Rename it.", file=plain_name(base))
-        references = {item.media for item in self.items() if item.media and PurePosixPath(item.media).name == base}
+        files = {media_file(item.media)[0] for item in self.items() if item.media}
+        references = {file for file in files if PurePosixPath(file).name == base}
         folder = self.media_folder
         path = folder / (references.pop() if len(references) == 1 else base)
         if not path.resolve().is_relative_to(folder.resolve()):
@@ -469,7 +477,10 @@ class Drafts:
         except (OSError, ValidationError):
             return None
         served = None if about.study is None else self._studies.get(about.study)
-        return None if about.study is not None and served is None else DraftFolder(path, about, served)
+        return None if about.study is not None and served is None else self._draft(path, about, served)
+
+    def _draft(self, path: Path, about: DraftAbout, served: ServedStudy | None) -> DraftFolder:
+        return DraftFolder(path, about, served, self._studies.root_path)
 
     def create(self, served: ServedStudy | None = None) -> DraftFolder:
         """Create a draft of a new study, or of changes to a study; unfinished changes are continued."""
@@ -483,7 +494,7 @@ class Drafts:
             raise Refusal(409, "too_many_drafts", f"There are {MAX_DRAFTS} drafts.", "Delete some of them first.")
         path = self._folder() / secrets.token_hex(8)
         path.mkdir(mode=0o700)
-        draft = DraftFolder(path, DraftAbout(), served)
+        draft = self._draft(path, DraftAbout(), served)
         if served is None:
             _write(path / CONFIG_FILE, toml_text({"items": ITEMS_FILE}).encode())
         else:
@@ -574,7 +585,7 @@ class Drafts:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         new = self._studies.add(folder)
-        return SavedStudyOut(study=new.slug, url=f"/manage/{new.slug}/")
+        return SavedStudyOut(study=new.slug, url=new.manage_url)
 
 
 def _change_study(draft: DraftFolder, served: ServedStudy, member: str) -> SavedStudyOut:
@@ -623,6 +634,16 @@ def _read_items_once(path: Path, settings: str, changed: int, size: int) -> list
     """Read items; `settings`, `changed` and `size` tell when the file must be read again."""
     source = ItemsSource.model_validate_json(settings)
     return read_items(path, columns=source.columns, ignore=source.ignore)
+
+
+def _guess_formats(items: list[Item]) -> dict[str, Any]:
+    """Return the [page] table that shows conversations as turns; empty where there are none."""
+    page: dict[str, Any] = {"content": "conversation"} if hold_conversations(item.text for item in items) else {}
+    if hold_conversations(item.context for item in items):
+        # Answers of language models are Markdown.
+        page.setdefault("content", "markdown")
+        page["fields"] = ["text", {"column": "context", "format": "conversation"}]
+    return page
 
 
 def stage_tables(values: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -687,7 +708,7 @@ def draft_titles(drafts: Drafts) -> Iterator[dict[str, Any]]:
                 values = {}
             yield {
                 "id": draft.id,
-                "url": f"/manage/drafts/{draft.id}#{draft.about.step}",
+                "url": f"{draft.root_path}/manage/drafts/{draft.id}#{draft.about.step}",
                 "title": str(values.get("title") or "Untitled study"),
                 "step": draft.about.step,
                 "file": "" if draft.about.upload is None else draft.about.upload.name,

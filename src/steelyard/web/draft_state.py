@@ -13,11 +13,14 @@ from steelyard.formats.uploads import ENCODINGS
 from steelyard.records import Item
 from steelyard.study import StudyConfig
 from steelyard.study.config import CONFIG_FILE
+from steelyard.study.display import unblinding_warnings
+from steelyard.web.content import media_file
 from steelyard.web.draft_folders import DraftFolder, StagePlan, Step, stage_tables
 from steelyard.web.drafts import (
     ProblemOut,
     checked,
     has_begun,
+    page_of,
     page_settings,
     problems_out,
     protocol_of,
@@ -96,6 +99,8 @@ class DraftStateOut(BaseModel):
     item_count: int
     item_names: Annotated[list[str], Field(description="ids of the first items, for tables of questions")]
     has_sources: bool
+    extra_columns: Annotated[list[str], Field(description="columns of the items that have no role")]
+    telling: Annotated[list[str], Field(description="what annotators learn from the columns shown, as warnings")]
     systems: list[str]
     media: MediaOut
     questions: dict[str, list[dict[str, str]]]
@@ -141,6 +146,8 @@ def state_of(folder: DraftFolder) -> DraftStateOut:
         item_count=len(items),
         item_names=[item.id for item in items[:_MOST_ITEM_NAMES]],
         has_sources=any(item.context is not None for item in items),
+        extra_columns=list(dict.fromkeys(name for item in items for name in item.metadata)),
+        telling=unblinding_warnings(page_of(values), items),
         systems=sorted({item.group for item in items if item.group is not None})[:50],
         media=media_of(folder, items),
         questions={kind: folder.questions(kind) for kind in ("checks", "qualification", "training")},
@@ -150,7 +157,7 @@ def state_of(folder: DraftFolder) -> DraftStateOut:
         annotators=about.annotators,
         seconds=about.seconds,
         previews=_previews(folder, values, config, items),
-        page=page_settings(values),
+        page=page_settings(values, items),
         updated=about.updated,
     )
 
@@ -245,7 +252,7 @@ def _short(cell: object) -> str:
 def media_of(folder: DraftFolder, items: list[Item]) -> MediaOut:
     """Hold the media files of a draft against its items."""
     names = set(folder.media_names())
-    needed = {item.media for item in items if item.media}
+    needed = {media_file(item.media)[0] for item in items if item.media}
     missing = sorted(name for name in needed if name not in names)
     return MediaOut(
         count=len(names),

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 import tomlkit
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tomlkit.items import Item as TomlItem
 
 from steelyard import registry
@@ -30,6 +30,7 @@ from steelyard.storage.engine import without_password
 from steelyard.study import StudyConfig
 from steelyard.study.check_plan import CheckPlan, describe_checks
 from steelyard.study.config import CONFIG_FILE
+from steelyard.study.config.tables import Page
 from steelyard.study.confinement import (
     MARKER_FILE,
     confine,
@@ -38,9 +39,10 @@ from steelyard.study.confinement import (
     plain_file,
     texts_in,
 )
+from steelyard.study.display import label_beside
 from steelyard.study.opening import check_study, read_checks
 from steelyard.web.catalogue import study_direction
-from steelyard.web.content import MediaFolder
+from steelyard.web.content import MediaFolder, contents_of
 from steelyard.web.documents import Documents
 from steelyard.web.errors import Refusal
 from steelyard.web.schemas import TaskDisplay, TaskOut, task_shown
@@ -190,7 +192,7 @@ def create_study(studies: Studies, draft: Draft) -> SavedStudyOut:
             if isinstance(error, SteelyardError):
                 return SavedStudyOut(problems=problems_out(error.problems))
             raise
-    return SavedStudyOut(study=new.slug, url=f"/manage/{new.slug}/")
+    return SavedStudyOut(study=new.slug, url=new.manage_url)
 
 
 def draft_of(served: ServedStudy) -> DraftOut:
@@ -294,7 +296,7 @@ def replace_files(served: ServedStudy, new: Mapping[str, bytes], *, member: str 
         if isinstance(error, SteelyardError):
             return SavedStudyOut(problems=problems_out(error.problems))
         raise
-    return SavedStudyOut(study=served.slug, url=f"/manage/{served.slug}/")
+    return SavedStudyOut(study=served.slug, url=served.manage_url)
 
 
 def _with_hidden_keys(served: ServedStudy, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -551,7 +553,7 @@ def preview_of(
     if protocol is None:
         return None, {}
     design = None if config is None else config.stages[0].design
-    return task_preview(values, protocol, design, items, media), page_settings(values)
+    return task_preview(values, protocol, design, items, media), page_settings(values, items)
 
 
 def task_preview(
@@ -570,11 +572,9 @@ def task_preview(
         Item(str(number), _EXAMPLES[number % len(_EXAMPLES)])
         for number in range(min(protocol.task_size, _MOST_EXAMPLES))
     ]
-    page = values.get("page")
-    content = page.get("content") if isinstance(page, Mapping) else None
     display = TaskDisplay(
         str(question or values.get("question") or ""),
-        content if content in {"markdown", "html"} else "text",
+        page_of(values),
         media or MediaFolder(Path("media"), ""),
         Documents(items, protocol.document) if isinstance(protocol, ErrorSpans) and protocol.document else None,
     )
@@ -582,12 +582,26 @@ def task_preview(
     return task.model_copy(update={"settings": json.loads(json.dumps(task.settings))})
 
 
-def page_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+def page_of(values: Mapping[str, Any]) -> Page:
+    """Return the [page] table of a draft; the default one while it is not valid."""
+    try:
+        return Page.model_validate(values.get("page") or {})
+    except ValidationError:
+        return Page()
+
+
+def page_settings(values: Mapping[str, Any], items: list[Item]) -> dict[str, Any]:
     """Return the settings of the annotator's page that a preview needs."""
-    page = values.get("page")
-    names = ("context_label", "reference_label")
-    table = page if isinstance(page, Mapping) else {}
-    own = {key: value for key, value in table.items() if isinstance(value, bool) or (key in names and value)}
+    page = page_of(values)
+    own = {
+        "show_value": page.show_value,
+        "sort_live": page.sort_live,
+        "context_label": label_beside("context", page),
+        "reference_label": label_beside("reference", page),
+        "reading": contents_of(items, page).for_reading,
+        "sync_audio": page.sync_audio,
+        "must_play": page.must_play,
+    }
     direction = study_direction(str(values.get("question") or ""), None)
     answers = values.get("answers")
     answers = answers if isinstance(answers, Mapping) else {}
@@ -597,7 +611,7 @@ def page_settings(values: Mapping[str, Any]) -> dict[str, Any]:
         "reasons": [str(reason) for reason in reasons] if isinstance(reasons, list) else [],
         "comments": answers.get("comments") is True,
     }
-    return {"show_value": True, "sort_live": False, "direction": direction, **offered, **own}
+    return {**own, "direction": direction, **offered}
 
 
 def _example_items(protocol: Protocol, design: Design | None, items: list[Item]) -> list[Item]:

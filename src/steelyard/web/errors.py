@@ -133,6 +133,7 @@ def error_body(refusal: Refusal) -> bytes:
 def log_refusal(method: str, path: str, refusal: Refusal, who: str | None = None, cause: object = "") -> None:
     """Log a refusal in one line; URLs are logged without their query, which may contain tokens."""
     write = log.error if refusal.status >= 500 else log.warning
+    fields = {"method": method, "path": path, "who": who, "status": refusal.status, "code": refusal.code}
     write(
         "refused %s %s from %s: %d %s: %s %s",
         method,
@@ -142,6 +143,7 @@ def log_refusal(method: str, path: str, refusal: Refusal, who: str | None = None
         refusal.code,
         _one_line(refusal.what),
         _one_line(cause),
+        extra={"fields": fields},
     )
 
 

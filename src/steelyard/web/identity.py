@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Literal, TypeAlias
+from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
 from starlette.datastructures import Headers
@@ -31,6 +32,8 @@ from steelyard.web.studies import ServedStudy, Studies
 SESSION_COOKIE = "steelyard_session"
 MANAGE_COOKIE = "steelyard_manage"
 CSRF_HEADER = "X-CSRF-Token"
+SESSION_HEADER = "X-Session-Token"
+"""Holds the session of a page in a frame of another site, where browsers may not send cookies."""
 RESUME = "resume"
 """Note of a personal link that the server created for an annotator who joined by name."""
 _RESUME_PREFIX = f"{RESUME}: "
@@ -98,14 +101,15 @@ class RateLimiters:
         self.newcomers = Newcomers(limits.newcomers)
 
 
-def check_strength(token: str) -> None:
-    """Refuse a manager's token that is easy to guess."""
+def check_strength(token: str, variable: str = "STEELYARD_TOKEN") -> None:
+    """Refuse a token that is easy to guess; `variable` is where it was set."""
     if len(token) < _MIN_LENGTH or len(set(token)) < _MIN_CHARACTERS:
         raise ConfigError(
-            f"the manager's token is too easy to guess: {len(token)} characters, {len(set(token))} of them different.",
-            f"Set STEELYARD_TOKEN to {_MIN_LENGTH} or more random characters, {_MIN_CHARACTERS} or more different, "
+            f"the token in {variable} is too easy to guess: {len(token)} characters, "
+            f"{len(set(token))} of them different.",
+            f"Set {variable} to {_MIN_LENGTH} or more random characters, {_MIN_CHARACTERS} or more different, "
             'e.g. from: python -c "import secrets; print(secrets.token_urlsafe(24))". '
-            "Or leave it unset: then a new one is created at each start.",
+            + ("Or leave it unset: then a new one is created at each start." if variable == "STEELYARD_TOKEN" else ""),
         )
 
 
@@ -152,6 +156,10 @@ class ManageKey:
     def csrf(self, cookie: str) -> str:
         """The CSRF token of the manager's pages."""
         return derived(self._key, f"csrf {cookie}")
+
+    def signature(self, purpose: str, text: str) -> str:
+        """Sign a text that a browser keeps for this server."""
+        return derived(self._key, f"{purpose} {text}")
 
     def _stores(self) -> list[Access]:
         return self._studies.access_stores()
@@ -330,7 +338,7 @@ def sign_out(request: Request, response: Response, csrf: str) -> None:
     for served in studies.all():
         Team(served.study).end_session(cookies.get(team_cookie(served.slug), ""))
     for name in cookies:
-        response.delete_cookie(name, path="/", httponly=True, samesite="strict")
+        response.delete_cookie(name, path=_manage_path(request), httponly=True, samesite="strict")
 
 
 def check_csrf(request: Request, expected: str) -> None:
@@ -345,7 +353,7 @@ def check_csrf_token(token: str, expected: str) -> None:
             403,
             "stale_page",
             "This page is out of date.",
-            "Nothing is lost. Reload the page; it goes on where you were.",
+            "Nothing is lost. Reload the page; it continues where you were.",
             field=CSRF_HEADER,
         )
 
@@ -353,6 +361,8 @@ def check_csrf_token(token: str, expected: str) -> None:
 def session_of(request: Request, served: ServedStudy) -> Session | None:
     """Return the annotator's session, if the cookie is valid; wrong ones count as failed attempts."""
     token = request.cookies.get(SESSION_COOKIE, "")
+    if is_embedded(request, served):
+        token = request.headers[SESSION_HEADER]
     if not token:
         return None
     grant = served.study.access.find("session", token) if len(token) <= _MAX_LENGTH else None
@@ -363,6 +373,11 @@ def session_of(request: Request, served: ServedStudy) -> Session | None:
         return None
     request.state.who = grant.annotator
     return Session(grant.annotator, token, grant.note or grant.annotator)
+
+
+def is_embedded(request: Request, served: ServedStudy) -> bool:
+    """Whether the request comes from a page in a frame of another site, which the study allows."""
+    return SESSION_HEADER in request.headers and bool(served.study.config.embed.origins)
 
 
 def signed_in(request: Request, served: ServedStudy) -> Session:
@@ -432,6 +447,13 @@ def newcomer_by_invite(request: Request, served: ServedStudy, token: str) -> New
     return Newcomer(grant.annotator, name)
 
 
+def newcomer_of(request: Request, served: ServedStudy, arrival: str) -> Newcomer | None:
+    """Return the annotator of a personal link or a panel's link, from the query of its URL; None if it names nobody."""
+    query = parse_qsl(arrival, keep_blank_values=True)
+    invites = [value for name, value in query if name == "invite"]
+    return newcomer_by_invite(request, served, invites[-1]) if invites else newcomer_by_link(request, served, query)
+
+
 def newcomer_by_link(request: Request, served: ServedStudy, query: Sequence[tuple[str, str]]) -> Newcomer | None:
     """Return the participant of a panel's link; None if the URL has no participant.
 
@@ -496,9 +518,14 @@ def end_session(served: ServedStudy, session: Session) -> None:
     served.study.access.revoke("session", token=session.token)
 
 
-def set_session_cookie(request: Request, response: Response, served: ServedStudy, session: Session) -> None:
+def set_session_cookie(
+    request: Request, response: Response, served: ServedStudy, session: Session, *, embedded: bool = False
+) -> None:
     """Set the session cookie, for the URLs of this study only: an annotator may take part in several."""
     for path in _session_paths(served):
+        if embedded:
+            set_embedded_cookie(response, SESSION_COOKIE, session.token, path, _SESSION_DAYS * 86400)
+            continue
         response.set_cookie(
             SESSION_COOKIE,
             session.token,
@@ -510,6 +537,13 @@ def set_session_cookie(request: Request, response: Response, served: ServedStudy
         )
 
 
+def set_embedded_cookie(response: Response, name: str, value: str, path: str, seconds: int) -> None:
+    """Set a cookie that browsers send in a frame of another site, and only in frames of that site (partitioned)."""
+    # By hand: the standard library knows the attribute Partitioned only since Python 3.14.
+    attributes = f"HttpOnly; Max-Age={seconds}; Path={path}; SameSite=None; Secure; Partitioned"
+    response.headers.append("set-cookie", f"{name}={value}; {attributes}")
+
+
 def delete_session_cookie(response: Response, served: ServedStudy) -> None:
     """Delete the session cookie."""
     for path in _session_paths(served):
@@ -517,7 +551,13 @@ def delete_session_cookie(response: Response, served: ServedStudy) -> None:
 
 
 def _session_paths(served: ServedStudy) -> tuple[str, str]:
-    return f"/api/v1/studies/{served.slug}", served.url.rstrip("/")
+    return served.api_url, served.url.rstrip("/")
+
+
+def _manage_path(request: Request) -> str:
+    """The path of managers' cookies: of this server only, if several are behind one host."""
+    studies: Studies = request.app.state.studies
+    return studies.root_path or "/"
 
 
 def set_manage_cookie(request: Request, response: Response) -> None:
@@ -527,7 +567,7 @@ def set_manage_cookie(request: Request, response: Response) -> None:
         MANAGE_COOKIE,
         key.new_session(),
         max_age=_MANAGE_DAYS * 86400,
-        path="/",
+        path=_manage_path(request),
         secure=is_https(request),
         httponly=True,
         samesite="strict",
@@ -559,7 +599,7 @@ def set_team_cookie(request: Request, response: Response, served: ServedStudy, t
         team_cookie(served.slug),
         Team(served.study).new_session(token),
         max_age=_MANAGE_DAYS * 86400,
-        path="/",
+        path=_manage_path(request),
         secure=is_https(request),
         httponly=True,
         samesite="strict",

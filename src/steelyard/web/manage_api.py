@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Annotated, Any, Literal
 
 import polars as pl
@@ -56,6 +56,8 @@ _TABLES = Literal[
     "system_differences",
     "annotators",
     "judges",
+    "rater_effects",
+    "item_fit",
     "leased_tasks",
     "notes",
     "least_certain",
@@ -145,6 +147,26 @@ class ItemPage(BaseModel):
     as_of: int | None
 
 
+class FindingOut(BaseModel):
+    """One aspect of an annotator's work, in a sentence."""
+
+    aspect: str
+    sentence: str
+    notable: Annotated[bool, Field(description="whether it is worth discussing")]
+
+
+class AnnotatorPage(BaseModel):
+    """An annotator's work: findings in sentences, effects by criterion, parts of the work, surprising answers."""
+
+    annotator: dict[str, Any]
+    findings: list[FindingOut]
+    effects: list[dict[str, Any]]
+    blocks: list[dict[str, Any]]
+    surprises: Annotated[
+        list[dict[str, Any]], Field(description="answers that differ most from what all answers together predict")
+    ]
+
+
 class SystemsOut(BaseModel):
     """Systems compared: scores with intervals, rank ranges and clusters, and the differences of every two systems."""
 
@@ -180,15 +202,23 @@ async def table(
     descending: bool = False,
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=_MOST_ROWS)] = 50,
+    where: Annotated[list[str], Query(max_length=20, description="column=value: only rows with this value")] = [],  # noqa: B006
 ) -> TableOut:
     """A page of one of the dashboard's tables, sorted and filtered."""
     dashboard = dashboard_of(request, served)
     frame, as_of = await _table(dashboard, name)
     if frame is None:
         return TableOut(columns=[], rows=[], total=0, as_of=as_of)
-    if sort is not None and sort not in frame.columns:
-        raise Refusal(404, "no_such_column", f"There is no column '{sort}'.", f"Known: {', '.join(frame.columns)}.")
+    if name == "scores":
+        further = await run_in_threadpool(served.item_columns)
+        frame = frame.join(further, left_on=frame.columns[0], right_on="item", how="left", maintain_order="left")
+    conditions = [condition.partition("=")[::2] for condition in where]
+    for column in (*([sort] if sort is not None else []), *(column for column, _ in conditions)):
+        if column not in frame.columns:
+            columns = ", ".join(frame.columns)
+            raise Refusal(404, "no_such_column", f"There is no column '{column}'.", f"Known: {columns}.")
     rows = _search(_visible(frame, served, viewer), search)
+    rows = rows.filter(*(pl.col(column).cast(pl.String) == value for column, value in conditions))
     if sort is not None:
         rows = rows.sort(sort, descending=descending, nulls_last=True, maintain_order=True)
     return TableOut(
@@ -290,6 +320,39 @@ async def item_page(
     )
 
 
+@router.get(_STUDY + "/annotator")
+async def annotator_page(
+    served: StudyDep, request: Request, viewer: Viewer, annotator: Annotated[str, Query(alias="id")]
+) -> AnnotatorPage:
+    """One annotator's work, to discuss with them; viewers know annotators by their pseudonyms."""
+    name = await run_in_threadpool(_real_name, served, annotator, viewer)
+    try:
+        profile = await dashboard_of(request, served).run(calculator.compute_annotator, name)
+    except TaskError as error:
+        problem = error.problems[0]
+        raise Refusal(404, "nobody", problem.what, problem.remedy, field="id") from None
+    row = _visible(pl.DataFrame([profile.row], infer_schema_length=None), served, viewer)
+    return AnnotatorPage(
+        annotator=_rows(row)[0],
+        findings=[FindingOut(**asdict(finding)) for finding in profile.findings],
+        effects=_rows(profile.effects),
+        blocks=_rows(profile.blocks),
+        surprises=_rows(profile.surprises),
+    )
+
+
+def _real_name(served: ServedStudy, annotator: str, viewer: Identity) -> str:
+    """Return the name of an annotator that a manager gives, or whose pseudonym a viewer gives."""
+    pseudonyms = {called: name for name, called in served.study.privacy.names().called.items()}
+    if annotator in pseudonyms:
+        return pseudonyms[annotator]
+    if not viewer.may_manage:
+        raise Refusal(
+            404, "nobody", "There is no such annotator in this study.", "Choose one in the table.", field="id"
+        )
+    return annotator
+
+
 @router.get(_STUDY + "/charts/{name}.{form}", response_class=Response)
 async def chart(
     served: StudyDep,
@@ -300,12 +363,15 @@ async def chart(
     theme: Literal["light", "dark"] = "light",
     width: Annotated[int, Query(ge=200, le=2000)] = 640,
     item: str | None = None,
+    annotator: str | None = None,
     download: bool = False,
     real_ids: _RealIds = False,
 ) -> Response:
     """A chart as SVG, PNG or Vega-Lite specification (json), or its data (csv)."""
     _check_real_ids(real_ids, viewer)
     dashboard = dashboard_of(request, served)
+    if name == "annotator" and annotator is not None:
+        item = await run_in_threadpool(_real_name, served, annotator, viewer)
     if form == "csv":
         body = await dashboard.run(calculator.export, name, form, None, item, real_ids)
     else:
@@ -349,6 +415,8 @@ async def download(
         "judgments",
         "answers",
         "annotators",
+        "rater_effects",
+        "item_fit",
         "statistics",
         "items",
         "sources",

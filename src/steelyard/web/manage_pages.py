@@ -59,12 +59,21 @@ def _is_owner(request: Request) -> bool:
     return identity is not None and identity.role == "owner"
 
 
-def _login(request: Request, what: str = "", status: int = 401, path: str | None = None) -> Response:
-    path = _next_page(request.url.path if path is None else path)
-    return page(request, "manage/login.html", status, language="en", what=what, next=path)
+def show_login(request: Request, what: str = "", status: int = 401, path: str | None = None) -> Response:
+    """Show the page on which managers sign in, with the reason why they were refused."""
+    path = next_page(request.url.path if path is None else path)
+    return page(
+        request,
+        "manage/login.html",
+        status,
+        language="en",
+        what=what,
+        next=path,
+        oidc=request.app.state.oidc is not None,
+    )
 
 
-def _next_page(path: str) -> str:
+def next_page(path: str) -> str:
     """Return the page to show after the login, normalised as browsers do; only pages of the manager are allowed."""
     plain = unquote(path)
     if not re.fullmatch(r"/[A-Za-z0-9_./-]*", plain):
@@ -78,9 +87,9 @@ def _sign_in(request: Request, token: str, path: str, served: ServedStudy | None
         identity = check_manage_token(request, token, served)
     except Refusal as refusal:
         log_refusal(request.method, request.url.path, refusal, address_of(request.scope))
-        return _login(request, f"{refusal.what} {refusal.remedy}", refusal.status, path)
+        return show_login(request, f"{refusal.what} {refusal.remedy}", refusal.status, path)
     # Redirect, so that the token does not stay in the address bar or the history.
-    response = RedirectResponse(path, 303)
+    response = RedirectResponse(request.app.state.studies.root_path + path, 303)
     if served is not None and identity.role != "owner":
         set_team_cookie(request, response, served, token)
     else:
@@ -96,7 +105,7 @@ async def studies(request: Request, token: str | None = None) -> Response:
     identity = await run_in_threadpool(_admitted, request)
     teams = {} if identity is not None else await run_in_threadpool(teams_of, request)
     if identity is None and not teams:
-        return _login(request)
+        return show_login(request)
     dashboards_of(request.app).warm_up()
     context = await run_in_threadpool(_listed, request.app.state.studies, None if identity is not None else teams)
     return page(
@@ -114,7 +123,7 @@ def login(
     request: Request, token: Annotated[str, Form()] = "", path: Annotated[str, Form(alias="next")] = "/manage/"
 ) -> Response:
     """Sign somebody in with the token typed on the page: the owner, or a team member of the study they came for."""
-    path = _next_page(path)
+    path = next_page(path)
     slug = path.removeprefix("/manage/").partition("/")[0]
     return _sign_in(request, token.strip(), path, request.app.state.studies.get(slug))
 
@@ -122,7 +131,7 @@ def login(
 @router.post("/manage/sign-out")
 def sign_out(request: Request, csrf: Annotated[str, Form()] = "") -> Response:
     """End the session in this browser, on the server too."""
-    response = RedirectResponse("/manage/", 303)
+    response = RedirectResponse(f"{request.app.state.studies.root_path}/manage/", 303)
     end_sessions(request, response, csrf)
     return response
 
@@ -149,7 +158,7 @@ def _study_row(served: ServedStudy) -> dict[str, Any]:
     done, total = (sum(getattr(stage, name) for stage in status.stages) for name in ("done", "total"))
     annotators = f"{status.annotators:,} annotator{'' if status.annotators == 1 else 's'}"
     return {
-        "url": f"/manage/{served.slug}/",
+        "url": served.manage_url,
         "judge": served.url,
         "title": served.study.config.title,
         "question": served.study.config.question,
@@ -163,7 +172,7 @@ def _study_row(served: ServedStudy) -> dict[str, Any]:
 def new(request: Request) -> Response:
     """Show the five steps to a new study, to the owner of the server."""
     if not _is_owner(request):
-        return _login(request)
+        return show_login(request)
     return _new_study_page(request)
 
 
@@ -171,7 +180,7 @@ def new(request: Request) -> Response:
 def draft(request: Request, draft: str) -> Response:
     """Continue a draft."""
     if not _is_owner(request):
-        return _login(request)
+        return show_login(request)
     return _new_study_page(request, draft=Drafts(request.app.state.studies).get(draft).id)
 
 
@@ -209,7 +218,7 @@ async def dashboard(served: StudyDep, request: Request, token: str | None = None
 async def _dashboard_page(served: ServedStudy, request: Request, tab: str) -> Response:
     identity = await run_in_threadpool(_admitted, request)
     if identity is None:
-        return _login(request)
+        return show_login(request)
     summary = await _within_patience(summary_of(dashboard_of(request, served)))
     return await run_in_threadpool(_render_dashboard, served, request, tab, summary, identity.may_manage)
 
@@ -270,13 +279,15 @@ def _downloads(systems: bool, tournaments: bool, marks: bool) -> list[dict[str, 
         ("judgments", "Judgments", "One row per judgment, as steelyard fit and import read them; for other models."),
         ("answers", "Answers", "Every answer as it was given, with times, checks and repeats; for audits."),
         ("annotators", "Annotators", "One row per annotator: work, speed, agreement, checks, exclusions."),
+        ("rater_effects", "Rater effects", "One row per annotator and criterion: infit, outfit, severity, drift."),
+        ("item_fit", "Fit of the items", "One row per item: infit and outfit; high values mean disagreement."),
         ("statistics", "Reliability", "Every statistic of reliability and agreement with its interval."),
         ("items", "Items", "The items as they were shown."),
     ]
     if systems:
         rows[1:1] = [
             ("systems", "Systems", "One row per system: score, interval, rank range, cluster."),
-            ("differences", "Differences of systems", "Every two systems: difference, interval, p-values."),
+            ("differences", "Differences of systems", "One row per pair of systems: difference, interval, p-values."),
         ]
     if marks:
         rows.insert(2, ("marks", "Marked errors", "One row per mark: place, words, severity, category, origin."))
@@ -333,7 +344,7 @@ async def dashboard_tab(served: StudyDep, request: Request) -> Response:
 def item(served: StudyDep, request: Request) -> Response:
     """Show one item with all its judgments."""
     if not _admitted(request):
-        return _login(request)
+        return show_login(request)
     return page(
         request,
         "manage/item.html",
@@ -345,12 +356,28 @@ def item(served: StudyDep, request: Request) -> Response:
     )
 
 
+@router.get("/manage/{study}/annotator")
+def annotator(served: StudyDep, request: Request) -> Response:
+    """Show one annotator's work."""
+    if not _admitted(request):
+        return show_login(request)
+    return page(
+        request,
+        "manage/annotator.html",
+        language="en",
+        csrf=manage_csrf(request),
+        study=served.slug,
+        title=served.study.config.title,
+        annotator=request.query_params.get("id", ""),
+    )
+
+
 @router.get("/manage/{study}/edit")
 def edit(served: StudyDep, request: Request) -> Response:
     """Show the steps with a study's settings, to those who may change it."""
     identity = _admitted(request)
     if identity is None or not identity.may_manage:
-        return _login(request)
+        return show_login(request)
     return _new_study_page(request, study=served.slug, title=served.study.config.title)
 
 
@@ -359,6 +386,6 @@ def team(served: StudyDep, request: Request) -> Response:
     """Show the team of a study, to those who may change it."""
     identity = _admitted(request)
     if identity is None or not identity.may_manage:
-        return _login(request)
+        return show_login(request)
     title = served.study.config.title
     return page(request, "manage/team.html", language="en", csrf=manage_csrf(request), study=served.slug, title=title)

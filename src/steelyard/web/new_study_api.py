@@ -19,7 +19,7 @@ from steelyard.errors import ConfigError
 from steelyard.formats.item_columns import Role
 from steelyard.formats.uploads import MAX_UPLOAD_BYTES
 from steelyard.web.catalogue import catalogues
-from steelyard.web.content import render_page_text
+from steelyard.web.content import media_policy, render_page_text
 from steelyard.web.draft_folders import (
     DraftFolder,
     Drafts,
@@ -371,9 +371,8 @@ def show_media(folder: DraftDep, name: str) -> FileResponse:
     """Send a media file of a draft, for its preview."""
     file = folder.media.find(name)
     if file is None:
-        raise Refusal(404, "no_such_media", "There is no such image, audio or video file.", "Upload it first.")
-    policy = {"Content-Security-Policy": "default-src 'none'; sandbox"}
-    return FileResponse(file[0], media_type=file[1], headers=policy)
+        raise Refusal(404, "no_such_media", "There is no such image, audio, video or PDF file.", "Upload it first.")
+    return FileResponse(file[0], media_type=file[1], headers=media_policy(file[1]))
 
 
 @router.post("/api/v1/manage/render")

@@ -5,15 +5,14 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Form, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from steelyard.protocols import Pairwise
-from steelyard.study import StudyConfig
 from steelyard.web.catalogue import catalogue_for, catalogues
+from steelyard.web.content import media_policy
 from steelyard.web.errors import Refusal
 from steelyard.web.identity import (
     Newcomer,
@@ -24,20 +23,28 @@ from steelyard.web.identity import (
     derived,
     end_session,
     is_manager,
-    newcomer_by_invite,
-    newcomer_by_link,
+    newcomer_of,
     session_of,
     set_session_cookie,
 )
+from steelyard.web.security import FRAME_ANCESTORS
 from steelyard.web.studies import ServedStudy
 
 HERE = Path(__file__).parent
 
 router = APIRouter(include_in_schema=False)
-_WIDGETS = {"error_spans", "ranking"}
-"""Protocols whose script only their studies load."""
-_STYLED = {"error_spans"}
-"""Those that have a style sheet of their own."""
+_RATED = dict.fromkeys(("direct", "likert", "choice", "scored_ranking"), "rated")
+_WIDGETS = {**_RATED, **{name: name for name in ("best_worst", "error_spans", "pairwise", "ranking")}}
+"""The script of each protocol."""
+_STYLES = {
+    "criteria": "extras",
+    "error_spans": "error_spans",
+    "graded": "extras",
+    "media": "media",
+    "reading": "reading",
+    "unjudged": "extras",
+}
+"""Style sheets of the scripts that only some studies load."""
 
 
 @cache
@@ -55,6 +62,7 @@ def page(
     """Render a template, in the given language, the study's, or the browser's."""
     catalogue = catalogue_for(request.query_params.get("lang"), language, request.headers.get("accept-language"))
     names = {
+        "root": request.app.state.studies.root_path,
         "language": catalogue.language,
         "direction": catalogue.direction,
         "languages": [(code, known.own_name) for code, known in catalogues().items()],
@@ -90,7 +98,7 @@ def landing(request: Request) -> Response:
 def annotate(served: StudyDep, request: Request) -> Response:
     """Show the annotators' page; a personal link or a panel's link signs them in first."""
     arrival = request.url.query
-    newcomer = _newcomer(request, served, arrival) if _is_page_load(request) else None
+    newcomer = newcomer_of(request, served, arrival) if _is_page_load(request) else None
     if newcomer is not None:
         current = session_of(request, served)
         if current is not None and current.annotator != newcomer.annotator:
@@ -98,6 +106,8 @@ def annotate(served: StudyDep, request: Request) -> Response:
             return _ask_to_switch(request, served, current, newcomer, arrival)
         return _sign_in(request, served, newcomer)
     config = served.study.config
+    request.scope[FRAME_ANCESTORS] = config.embed.origins
+    scripts = _scripts(served)
     return page(
         request,
         "annotate.html",
@@ -105,24 +115,28 @@ def annotate(served: StudyDep, request: Request) -> Response:
         study=served.slug,
         title=config.title,
         question=config.question,
-        extras=_extras(config),
-        widgets=sorted({stage.protocol.name for stage in config.stages} & _WIDGETS),
-        styled=_STYLED,
+        scripts=scripts,
+        styles=list(dict.fromkeys(_STYLES[name] for name in scripts if name in _STYLES)),
+        origins=config.embed.origins,
     )
 
 
-def _extras(config: StudyConfig) -> list[str]:
+def _scripts(served: ServedStudy) -> list[str]:
     """Return the scripts that only some studies need."""
+    config = served.study.config
     answers = config.answers
     protocols = [stage.protocol for stage in config.stages]
+    pairs = [protocol for protocol in protocols if isinstance(protocol, Pairwise)]
     has_criteria = any(getattr(protocol, "criteria", None) for protocol in protocols)
-    is_graded = any(
-        isinstance(protocol, Pairwise) and (protocol.steps > 3 or protocol.criteria) for protocol in protocols
-    )
+    contents = served.contents()
+    is_graded = any(protocol.steps > 3 or protocol.criteria for protocol in pairs)
     return [
         *(["unjudged"] if answers.cannot_judge or answers.comments else []),
         *(["criteria"] if has_criteria else []),
-        *(["graded"] if is_graded else []),
+        *(["graded"] if is_graded or (pairs and contents.for_reading) else []),
+        *(["reading"] if contents.is_formatted or contents.for_reading else []),
+        *(["media"] if contents.media else []),
+        *sorted({_WIDGETS[protocol.name] for protocol in protocols if protocol.name in _WIDGETS}),
     ]
 
 
@@ -133,7 +147,7 @@ def switch(
     """Sign in as another annotator, after confirmation on the page."""
     current = session_of(request, served)
     check_csrf_token(csrf, "-" if current is None else _switch_csrf(current, arrival))
-    newcomer = _newcomer(request, served, arrival)
+    newcomer = newcomer_of(request, served, arrival)
     if newcomer is None or current is None:
         return RedirectResponse(served.url, 303)
     response = _sign_in(request, served, newcomer)
@@ -145,13 +159,6 @@ def switch(
 def _is_page_load(request: Request) -> bool:
     """Whether a browser loads this as a page, rather than as an image or frame of another site."""
     return request.headers.get("sec-fetch-dest", "document") in {"document", "empty"}
-
-
-def _newcomer(request: Request, served: ServedStudy, arrival: str) -> Newcomer | None:
-    """Return the annotator of a link, from the query of its URL."""
-    query = parse_qsl(arrival, keep_blank_values=True)
-    invites = [value for name, value in query if name == "invite"]
-    return newcomer_by_invite(request, served, invites[-1]) if invites else newcomer_by_link(request, served, query)
 
 
 def _sign_in(request: Request, served: ServedStudy, newcomer: Newcomer) -> Response:
@@ -190,10 +197,10 @@ def media(served: StudyDep, request: Request, name: str) -> Response:
         raise Refusal(401, "no_session", "You are not signed in here.", "Open your personal link first.")
     file = served.media.find(name)
     if file is None:
-        raise Refusal(404, "no_such_media", "There is no such image, audio or video file.")
+        raise Refusal(404, "no_such_media", "There is no such image, audio, video or PDF file.")
     path, kind = file
+    origins = served.study.config.embed.origins
+    request.scope[FRAME_ANCESTORS] = origins
     return FileResponse(
-        path,
-        media_type=kind,
-        headers={"Cache-Control": "private, max-age=3600", "Content-Security-Policy": "default-src 'none'; sandbox"},
+        path, media_type=kind, headers={"Cache-Control": "private, max-age=3600", **media_policy(kind, origins)}
     )

@@ -32,7 +32,7 @@ def save_part(study: Study, name: str, part: Any, digest: str) -> None:
     values = {field.name: getattr(part, field.name) for field in fields(part)}
     values["tables"] = {table: _to_bytes(frame) for table, frame in part.tables.items()}
     log.checkpoints.write(_name(name), values, seq=part.seq, digest=digest, settings=_settings(study))
-    log.checkpoints.delete_if_rewritten(part.seq, digest, log.store.digest_of)
+    log.checkpoints.delete_if_rewritten(part.seq, digest, log.digest_of)
 
 
 def load_parts(study: Study, types: Mapping[str, type[Any]]) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def load_parts(study: Study, types: Mapping[str, type[Any]]) -> dict[str, Any]:
         return {}
     parts = {}
     for name, part_type in types.items():
-        values = log.checkpoints.read(_name(name), settings=_settings(study), digest_of=log.store.digest_of)
+        values = log.checkpoints.read(_name(name), settings=_settings(study), digest_of=log.digest_of)
         if isinstance(values, dict) and set(values) == {field.name for field in fields(part_type)}:
             values["tables"] = {table: pl.read_ipc(data) for table, data in values["tables"].items()}
             parts[name] = part_type(**values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
+from html import escape
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,7 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from steelyard.protocols import ErrorSpans, Protocol
 from steelyard.records import Item
 from steelyard.study.config import Stage
-from steelyard.web.content import MediaFolder, block, direction_of, render
+from steelyard.study.config.tables import Page
+from steelyard.study.display import ItemPart, item_parts, part_beside
+from steelyard.web.content import MediaFolder, Rendered, block, direction_of, render
 from steelyard.web.documents import Documents
 from steelyard.web.studies import ServedStudy
 
@@ -26,10 +29,16 @@ class _RequestBody(BaseModel):
 
 
 class NewSession(_RequestBody):
-    """A sign-in, with a name or with the token of a personal link."""
+    """A sign-in, with a name, with the token of a personal link, or with the query of a link."""
 
     name: Annotated[str | None, Field(description="a name, in studies that are open to everybody")] = None
     invite: Annotated[str | None, Field(description="the token of a personal link")] = None
+    arrival: Annotated[
+        str | None, Field(max_length=4000, description="the query of a personal link or of a panel's link")
+    ] = None
+    embedded: Annotated[
+        bool, Field(description="whether the page is in a frame of another site; then the answer holds the session")
+    ] = False
 
 
 class Empty(_RequestBody):
@@ -54,9 +63,13 @@ class EffortIn(_RequestBody):
         dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]],
         Field(max_length=1000, description="active seconds spent on each item of a page with several"),
     ] = {}
-    changes: Annotated[
-        int, Field(ge=0, le=1_000_000, description="how often something answered was changed before sending")
-    ] = 0
+    changes: Annotated[int, Field(ge=0, le=1_000_000, description="number of changes before the answer was sent")] = 0
+    played: Annotated[
+        dict[str, Annotated[float, Field(ge=0, le=1)]],
+        Field(max_length=1000, description="fraction of each item's recording that was played (page.must_play)"),
+    ] = {}
+    untrusted: Annotated[int, Field(ge=0, le=1_000_000, description="events in the answer that a script made")] = 0
+    pastes: Annotated[int, Field(ge=0, le=1_000_000, description="how often text was pasted into the comment")] = 0
 
 
 class NewJudgment(_RequestBody):
@@ -92,9 +105,9 @@ class TrainingAnswer(_RequestBody):
 
 
 class MediaOut(BaseModel):
-    """An image, sound or video."""
+    """An image, sound, video or PDF."""
 
-    kind: Literal["image", "audio", "video"]
+    kind: Literal["image", "audio", "video", "pdf"]
     url: str
 
 
@@ -110,15 +123,19 @@ class ItemOut(BaseModel):
     """One item: its text, and the same as sanitised HTML."""
 
     id: str
-    text: str
-    html: str
+    text: Annotated[str, Field(description="empty where the study does not show it")]
+    html: Annotated[str, Field(description="everything shown in the place of the item, apart from its media")]
     dir: Literal["ltr", "rtl", "auto"]
+    fields: Annotated[
+        dict[str, str], Field(description="the columns that the study shows besides or instead of the text")
+    ] = {}
     context: str | None = None
     context_html: str | None = None
     reference: str | None = None
     reference_html: str | None = None
     media: MediaOut | None = None
     media_missing: Annotated[bool, Field(description="whether the item has media that cannot be shown")] = False
+    fields_html: Annotated[str | None, Field(description="the columns besides the text, for error_spans")] = None
     suggestions: Annotated[
         list[dict[str, Any]], Field(description="suggested marks, in the form of an answer's spans (error_spans)")
     ] = []
@@ -189,6 +206,9 @@ class PageOut(BaseModel):
     cannot_judge: Annotated[bool, Field(description="whether annotators may answer that they cannot judge")]
     reasons: Annotated[tuple[str, ...], Field(description="reasons for “cannot judge” to choose from")]
     comments: Annotated[bool, Field(description="whether annotators may write a comment on each task")]
+    reading: Annotated[bool, Field(description="whether items are for reading at length, with the answers below them")]
+    sync_audio: Annotated[bool, Field(description="whether the recordings of a task share one player")]
+    must_play: Annotated[bool, Field(description="whether audio and video must be played before an answer")]
     direction: Annotated[Literal["ltr", "rtl"], Field(description="direction of scales, from the study's question")]
 
 
@@ -211,6 +231,9 @@ class SessionOut(BaseModel):
         Field(description="personal link; relative to the server unless it knows its public address"),
     ]
     language: str
+    session: Annotated[
+        str | None, Field(description="for embedded pages: to be sent as X-Session-Token with every request")
+    ] = None
 
 
 class SignedOut(BaseModel):
@@ -355,18 +378,18 @@ def task_out(
     documents = None
     if isinstance(protocol, ErrorSpans) and protocol.document:
         documents = served.documents(protocol.document)
-    display = TaskDisplay(config.question_of(stage), config.page.content, served.media, documents)
+    display = TaskDisplay(config.question_of(stage), config.page, served.media, documents)
     return task_shown(display, judgment_id, stage.name, protocol, items, lease_end)
 
 
 class TaskDisplay(NamedTuple):
-    """How the tasks of a study are displayed: their question, the format of texts, and where media come from.
+    """How the tasks of a study are displayed: their question, the columns shown, and where media come from.
 
     `documents` has the neighbouring texts of an item, where the study shows them.
     """
 
     question: str
-    content: Literal["text", "markdown", "html"]
+    page: Page
     media: MediaFolder
     documents: Documents | None = None
 
@@ -396,31 +419,50 @@ def task_shown(
         ],
         shared=SharedOut(
             context=context,
-            context_html=_html(display, context),
+            context_html=None if context is None else _html_beside(display, items[0], "context"),
             reference=reference,
-            reference_html=_html(display, reference),
+            reference_html=None if reference is None else _html_beside(display, items[0], "reference"),
         ),
         settings=settings_out(protocol),
     )
 
 
 def _item_out(display: TaskDisplay, item: Item, own_context: bool, own_reference: bool) -> ItemOut:
-    rendered = render(item.text, display.content, display.media.url)
+    parts = item_parts(item, display.page)
+    rendered = _rendered(display, parts)
+    texts = {part.column: part.text for part in parts}
     media = display.media.media(item.media) if item.media else None
     context = item.context if own_context else None
     reference = item.reference if own_reference else None
     return ItemOut(
         id=item.id,
-        text=item.text,
+        text=texts.pop("text", ""),
         html=rendered.html,
         dir=rendered.direction,
+        fields=texts,
         context=context,
-        context_html=_html(display, context),
+        context_html=_html_beside(display, item, "context") if context else None,
         reference=reference,
-        reference_html=_html(display, reference),
+        reference_html=_html_beside(display, item, "reference") if reference else None,
         media=None if media is None else MediaOut(kind=media.kind, url=media.url),
         media_missing=bool(item.media) and media is None,
     )
+
+
+def _rendered(display: TaskDisplay, parts: list[ItemPart]) -> Rendered:
+    """Return the parts of an item as HTML: the text alone as it is, others each under its heading."""
+    rendered = [render(part.text, part.format, display.media.url, part.language) for part in parts]
+    if len(parts) == 1 and not parts[0].label:
+        return rendered[0]
+    sections = (
+        f'<div class="field">{_heading(part.label)}<div class="field-text" dir="{one.direction}">{one.html}</div></div>'
+        for part, one in zip(parts, rendered, strict=True)
+    )
+    return Rendered("".join(sections), "auto")
+
+
+def _heading(label: str) -> str:
+    return f'<p class="field-label" dir="auto">{escape(label)}</p>' if label else ""
 
 
 def _marking_out(display: TaskDisplay, item: Item, protocol: Protocol) -> dict[str, Any]:
@@ -428,6 +470,9 @@ def _marking_out(display: TaskDisplay, item: Item, protocol: Protocol) -> dict[s
     if not isinstance(protocol, ErrorSpans):
         return {}
     out: dict[str, Any] = {"suggestions": protocol.suggested(item)}
+    # The text itself is drawn by the page, with its marks.
+    others = [part for part in item_parts(item, display.page) if part.column != "text"]
+    out["fields_html"] = _rendered(display, others).html if others else None
     if display.documents is not None:
         before, after = display.documents.around(item, protocol.neighbours)
         out["before"], out["after"] = (
@@ -437,8 +482,12 @@ def _marking_out(display: TaskDisplay, item: Item, protocol: Protocol) -> dict[s
     return out
 
 
-def _html(display: TaskDisplay, text: str | None) -> str | None:
-    return None if text is None else block(render(text, display.content, display.media.url))
+def _html_beside(display: TaskDisplay, item: Item, name: str) -> str | None:
+    """Return the context or reference of an item as HTML."""
+    part = part_beside(item, name, display.page)
+    if part is None:
+        return None
+    return block(render(part.text, part.format, display.media.url, part.language))
 
 
 def _common(values: list[str | None]) -> str | None:

@@ -26,6 +26,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "style-src 'self'",
         "img-src 'self' data:",
         "media-src 'self'",
+        "frame-src 'self'",
         "font-src 'self'",
         "connect-src 'self'",
         "frame-ancestors 'none'",
@@ -33,6 +34,10 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "form-action 'self'",
     )
 )
+EXTERNAL_REDIRECT = "steelyard.external_redirect"
+"""Key in the scope of a request whose response leads to another server on purpose."""
+FRAME_ANCESTORS = "steelyard.frame_ancestors"
+"""Key in the scope of a request: the origins that may show the response in a frame. By default none may."""
 _HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -186,9 +191,12 @@ class Newcomers:
 class Guard:
     """Refuse requests that are too large, too many, of the wrong type or from another site; add security headers."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, require_manager: Callable[[Scope], object]) -> None:
+    def __init__(
+        self, app: ASGIApp, limits: Limits, require_manager: Callable[[Scope], object], root_path: str = ""
+    ) -> None:
         self._app = app
         self._limits = limits
+        self._root_path = root_path
         self._require_manager = require_manager
         self._addresses = TokenBuckets(limits.address)
 
@@ -229,10 +237,10 @@ class Guard:
                 if scope["path"].startswith("/static/"):
                     # The browser caches it but revalidates each time, so that a new version is used at once.
                     headers.setdefault("Cache-Control", "no-cache")
-                for name, value in _HEADERS.items():
+                for name, value in _headers_for(scope).items():
                     headers.setdefault(name, value)
-                if "location" in headers:
-                    headers["location"] = _on_this_server(headers["location"])
+                if "location" in headers and not scope.get(EXTERNAL_REDIRECT):
+                    headers["location"] = _on_this_server(headers["location"], self._root_path)
             await send(message)
 
         with contextlib.suppress(_TooLargeError):
@@ -278,16 +286,31 @@ class CompressPublic:
         await (self._compressed if public else self._plain)(scope, receive, send)
 
 
+def _headers_for(scope: Scope) -> dict[str, str]:
+    """Return the security headers of a response."""
+    origins = scope.get(FRAME_ANCESTORS, ())
+    if not origins:
+        return _HEADERS
+    policy = CONTENT_SECURITY_POLICY.replace("frame-ancestors 'none'", f"frame-ancestors {' '.join(origins)}")
+    # X-Frame-Options cannot name origins; browsers prefer frame-ancestors.
+    headers = {name: value for name, value in _HEADERS.items() if name != "X-Frame-Options"}
+    return {**headers, "Content-Security-Policy": policy}
+
+
 def _check_length(headers: Headers, largest: int) -> None:
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length) > largest:
         raise _too_large(largest)
 
 
-def _on_this_server(location: str) -> str:
-    """Make a redirect relative: the framework builds some from the Host header, which the client chooses."""
+def _on_this_server(location: str, root_path: str) -> str:
+    """Make the framework's redirects relative: it builds them from the Host header, which the client chooses.
+
+    They do not contain the root path; those of the application do, and have no host.
+    """
     parts = urlsplit(location)
-    return urlunsplit(("", "", "/" + parts.path.lstrip("/"), parts.query, "")) if parts.netloc else location
+    path = f"{root_path}/{parts.path.lstrip('/')}"
+    return urlunsplit(("", "", path, parts.query, "")) if parts.netloc else location
 
 
 class _TooLargeError(Exception):

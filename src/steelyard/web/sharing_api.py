@@ -74,13 +74,14 @@ def read_sharing(served: StudyDep, request: Request, _: Manager) -> SharingOut:
         for name, grant in latest.items()
     ]
     origin, link = origin_of(request), study.config.link
-    panel = None if link is None else link_template(link, origin, served.slug, ("PARTICIPANT", "STUDY", "SESSION"))
+    base = origin + served.root_path
+    panel = None if link is None else link_template(link, base, served.slug, ("PARTICIPANT", "STUDY", "SESSION"))
     return SharingOut(
         link=f"{origin}{served.url}",
         is_open=study.config.annotators.open,
         invitations=invitations,
         panel_link=panel,
-        prolific_link=link_template(link or Link(), origin, served.slug, _PROLIFIC_VALUES),
+        prolific_link=link_template(link or Link(), base, served.slug, _PROLIFIC_VALUES),
     )
 
 

@@ -15,6 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
+import polars as pl
+
+from steelyard.analysis.tables import item_columns
 from steelyard.errors import SteelyardError
 from steelyard.quality import Question
 from steelyard.recruitment.ledger import PlatformLedger
@@ -23,7 +26,7 @@ from steelyard.storage import Access
 from steelyard.study import Study
 from steelyard.study.annotators import AnnotatorProgress
 from steelyard.study.config import CONFIG_FILE, read_config
-from steelyard.web.content import MediaFolder, render_page_text
+from steelyard.web.content import Contents, MediaFolder, contents_of, render_page_text
 from steelyard.web.documents import Documents
 from steelyard.web.workspace import Workspace
 
@@ -80,9 +83,10 @@ class AnswerTimes:
 class ServedStudy:
     """One study on a server: the open study, its slug, and the texts of its folder."""
 
-    def __init__(self, folder: Path, slug: str, database: str | None) -> None:
+    def __init__(self, folder: Path, slug: str, database: str | None, root_path: str = "") -> None:
         self.folder = folder
         self.slug = slug
+        self.root_path = root_path
         self.answer_times = AnswerTimes()
         self.joining = threading.Lock()
         """Held while a name is looked up and assigned, so that two annotators cannot get the same one."""
@@ -93,11 +97,15 @@ class ServedStudy:
         self._ready_since = 0
         self._platform_ledger: tuple[int, PlatformLedger] | None = None
         self._documents: dict[str, Documents] = {}
+        self._contents: tuple[int, Contents] | None = None
+        self._item_columns: pl.DataFrame | None = None
         self._open()
 
     def _open(self, member: str = "") -> None:
         self.study = Study.open(self.folder, database=self._database, member=member)
         self._tried = time.monotonic()
+        self._contents = None
+        self._item_columns = None
         page, link = self.study.config.page, self.study.config.link
         if link is not None and link.signed:
             # Raises now if the secret is missing, rather than at the first arrival.
@@ -127,10 +135,32 @@ class ServedStudy:
             self._documents[column] = Documents(items, column)
         return self._documents[column]
 
+    def contents(self) -> Contents:
+        """Return what the items contain, as far as the page loads something for it; cached until there are new ones."""
+        if self._contents is None or self._contents[0] != len(self.study.items):
+            self._contents = (len(self.study.items), contents_of(self.study.items, self.study.config.page))
+        return self._contents[1]
+
+    def item_columns(self) -> pl.DataFrame:
+        """Return the items' further columns, for tables of scores; cached until there are new items."""
+        if self._item_columns is None or self._item_columns.height != len(self.study.items):
+            self._item_columns = item_columns(self.study.items)
+        return self._item_columns
+
     @property
     def url(self) -> str:
         """Path of the annotators' page."""
-        return f"/s/{self.slug}/"
+        return f"{self.root_path}/s/{self.slug}/"
+
+    @property
+    def manage_url(self) -> str:
+        """Path of the dashboard."""
+        return f"{self.root_path}/manage/{self.slug}/"
+
+    @property
+    def api_url(self) -> str:
+        """Path of the study's API, without a slash at its end."""
+        return f"{self.root_path}/api/v1/studies/{self.slug}"
 
     def platform_ledger(self) -> PlatformLedger:
         """Return the ledger of the exchange with Prolific; it is read again only if the log has new steps."""
@@ -200,7 +230,8 @@ class ServedStudy:
 class Studies:
     """All studies of a server: the given ones, and those of a workspace.
 
-    `listing` is a file of folders that the server's worker processes share.
+    `listing` is a file of folders that the server's worker processes share. `root_path` is the path under which a proxy
+    serves them, such as /annotation; every link begins with it.
     """
 
     def __init__(
@@ -210,7 +241,9 @@ class Studies:
         database: str | None = None,
         listing: Path | None = None,
         workspace: Path | None = None,
+        root_path: str = "",
     ) -> None:
+        self.root_path = root_path
         self._database = database
         self._listing = listing
         self._workspace = None if workspace is None else Workspace(workspace)
@@ -295,7 +328,7 @@ class Studies:
             while slug in self._by_slug:
                 number += 1
                 slug = f"{name}-{number}"
-            served = ServedStudy(folder, slug, self._database)
+            served = ServedStudy(folder, slug, self._database, self.root_path)
             # A new dict, so that loops over the old one are not disturbed.
             self._by_slug = {**self._by_slug, slug: served}
             return served

@@ -146,7 +146,7 @@ def _annotators(status: Status, leased: int) -> str:
     aside = f"; {_counted(status.set_aside, 'judgments')} of excluded annotators set aside" if status.set_aside else ""
     by_models = ""
     if status.models:
-        counted = "" if status.counts_models else ", which do not count in the scores"
+        counted = "" if status.counts_models else ", which do not count as people's judgments"
         by_models = f"; {_counted(status.model_judgments, 'judgments')} by {_counted(status.models, 'models')}{counted}"
     return f"{_counted(leased, 'tasks')} leased now{aside}{by_models}"
 
@@ -198,7 +198,7 @@ def _rate_texts(progress: Progress) -> dict[str, str]:
 
 def _remaining_texts(progress: Progress, finished: bool) -> dict[str, str]:
     if finished:
-        return {"remaining": "Done", "remaining_interval": "all judgments are in"}
+        return {"remaining": "Done", "remaining_interval": "all judgments are collected"}
     left = progress.forecast
     free = "" if left.held_until is None else f"{left.held_until:%H:%M} UTC"
     leases = f"{_counted(left.held_tasks, 'tasks')} held by annotators who have stopped, free by {free}"

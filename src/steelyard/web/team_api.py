@@ -71,7 +71,7 @@ def add(served: StudyDep, request: Request, manager: Manager, body: NewMember) -
         token = Team(served.study).add(name, body.role, by=manager.name)
     except ConfigError as error:
         raise _refusal(error) from None
-    link = f"{origin_of(request)}/manage/{served.slug}/?token={token}"
+    link = f"{origin_of(request)}{served.manage_url}?token={token}"
     return NewMemberOut(name=name, role=body.role, link=link)
 
 

@@ -132,3 +132,24 @@ def test_a_judge_who_favours_a_system_does_not_make_its_mean_look_certain():
         covered += lower - 0.005 <= truth[1::2].mean() <= upper + 0.005
     # Without weights of the systems' own, none of the six holds.
     assert covered >= 4
+
+
+def test_items_that_nobody_judged_are_predicted_marked_and_uncertain():
+    """People judge 90 of 120 items; the others are predicted within intervals that are wider and hold the truth."""
+    truth, ratings, rng = scene(seed=3)
+    judge = truth + rng.normal(0, 0.08, len(truth))
+    some = ratings.subset(ratings.item < 90)
+    fit = MODEL.fit(some, covariates=Covariates(("j",), judge[:, None]))
+    table = fit.scores.sort("item")
+    predicted = table["interval"].to_numpy() == "predicted"
+    np.testing.assert_array_equal(predicted, np.arange(120) >= 90)
+    np.testing.assert_array_equal(table["judgments"].to_numpy() == 0, predicted)
+    width = (table["upper"] - table["lower"]).to_numpy()
+    assert width[predicted].mean() > 1.1 * width[~predicted].mean()
+    is_covered = (table["lower"].to_numpy() <= truth) & (truth <= table["upper"].to_numpy())
+    assert is_covered[predicted].mean() >= 0.83  # 30 items: the 1 % quantile of a binomial with .95
+    assert np.corrcoef(table["score"].to_numpy()[predicted], truth[predicted])[0, 1] > 0.7
+    assert any("30 items that nobody judged" in note for note in fit.notes)
+    unknown = np.where(np.arange(120) >= 110, np.nan, judge)
+    again = MODEL.fit(some, covariates=Covariates(("j",), unknown[:, None])).scores
+    assert again["score"].null_count() == 10

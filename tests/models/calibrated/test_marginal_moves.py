@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from steelyard.models.calibrated.chain_kernels import MANY_PAIRS
 from steelyard.models.calibrated.chain_state import MARGIN, MEAN, SD, ItemRows
 from steelyard.models.calibrated.evidence import Evidence
+from steelyard.models.calibrated.gibbs_kernels import TABLE_END, log_chance_curve
 from steelyard.models.calibrated.ladder import RUNGS
 from steelyard.models.calibrated.marginal_kernels import item_curve, slice_item, step_item
 from steelyard.models.calibrated.posterior import sample
@@ -56,6 +57,16 @@ def log_density(rows: ItemRows, draw: Any, location: FloatArray) -> FloatArray:
         chance = stats.norm.cdf(upper - ahead) - stats.norm.cdf(lower - ahead)
         total = total + np.log((1 - LAPSES[who]) * chance + LAPSES[who] / n_answers)
     return np.asarray(total)
+
+
+def test_the_tabulated_logarithm_has_the_values_slopes_and_curvatures_of_the_gaussian():
+    for z in np.random.default_rng(0).uniform(-TABLE_END, TABLE_END, 500):
+        value, slope, curvature = log_chance_curve(z)
+        log_chance = special.log_ndtr(z)
+        ratio = np.exp(stats.norm.logpdf(z) - log_chance)
+        assert value == pytest.approx(log_chance, abs=1e-9)
+        assert slope == pytest.approx(ratio, abs=1e-6)
+        assert curvature == pytest.approx(ratio * (ratio + z), abs=1e-3)
 
 
 @pytest.mark.parametrize("move", [step_item, slice_item])

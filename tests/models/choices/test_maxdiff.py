@@ -176,7 +176,7 @@ def test_extremes_stay_finite_and_are_named():
     with pytest.warns(SteelyardWarning, match="never beaten: 'i000'"):
         fit = MaxDiff().fit(make([*rows, ((1, 2, 3), 3, 1), ((1, 2, 3), 1, 2), ((1, 2, 3), 2, 3)], 4))
     assert fit.scores["upper"].is_finite().all()
-    with pytest.warns(SteelyardWarning, match="2 islands"):
+    with pytest.warns(SteelyardWarning, match="2 groups"):
         MaxDiff().fit(make([((0, 1), 0, 1), ((0, 1), 1, 0), ((2, 3), 3, 2), ((2, 3), 2, 3)], 4))
     useless = MaxDiff().fit(make([((0, 1), 0, 0), ((0, 1), None, None)], 2))
     assert useless.scores["score"].to_list() == [None, None]

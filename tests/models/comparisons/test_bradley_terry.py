@@ -225,7 +225,7 @@ def test_two_islands_are_named_and_their_distance_is_left_wide():
     left = np.array([0, 1] * 40 + [2, 3] * 40, np.int32)
     right = np.array([1, 0] * 40 + [3, 2] * 40, np.int32)
     comparisons = Comparisons(items=Index("abcd"), left=left, right=right, outcome=np.ones(160, np.int8))
-    with pytest.warns(SteelyardWarning, match="2 islands") as caught:
+    with pytest.warns(SteelyardWarning, match="2 groups") as caught:
         fit = BradleyTerry().fit(comparisons)
     assert "{'a', 'b'}" in str(caught[0].message)
     # Within an island 80 comparisons; between, only the prior: sd of a centred score near 2/√2 · … > 0.9.

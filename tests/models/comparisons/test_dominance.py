@@ -55,6 +55,22 @@ def test_the_values_of_figure_1_count_translations() -> None:
     assert dominance_of(rows, "vertices")["LW"] == 3
 
 
+def test_graphs_of_unequal_size_are_weighted_by_the_other_items_and_a_note_says_so() -> None:
+    comparisons = Comparisons(
+        items=Index("abc"),
+        annotators=Index(["ann", "bob"]),
+        annotator=np.array([0, 0, 1], np.int32),
+        left=np.array([0, 0, 1], np.int32),
+        right=np.array([1, 2, 0], np.int32),
+        outcome=np.ones(3, np.int8),
+    )
+    fit = Dominance().fit(comparisons)
+    scores = dict(fit.scores.select("item", "score").iter_rows())
+    # Ann: a over b and c, two others; Bob: b over a, one other. a: (2·2 − 1·1) / 3, b: (2·(−1) + 1·1) / 3.
+    assert scores == pytest.approx({"a": 1.0, "b": -1 / 3, "c": -1.0})
+    assert any("graphs have 2 to 3 items" in note for note in fit.notes)
+
+
 def test_a_chain_counts_those_below_less_those_above() -> None:
     assert dominance_of([("a", "b", 1), ("b", "c", 1), ("d", "c", -1)]) == {"a": 3, "b": 1, "c": -1, "d": -3}
 

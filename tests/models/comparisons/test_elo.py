@@ -94,5 +94,5 @@ def test_extremes_stay_finite(rows: list[tuple[str, str, int]]) -> None:
 
 
 def test_islands_are_named() -> None:
-    with pytest.warns(SteelyardWarning, match="2 islands of items were never compared"):
+    with pytest.warns(SteelyardWarning, match="2 groups of items were never compared"):
         Elo(draws=20).fit(comparisons_of([("a", "b", 0), ("x", "y", 0)]))

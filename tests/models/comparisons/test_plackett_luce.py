@@ -171,7 +171,7 @@ def test_extremes_stay_finite_and_are_named():
     ):
         fit = PlackettLuce().fit(make([[[0], [1], [2]]] * 50))
     assert fit.scores["upper"].is_finite().all()
-    with pytest.warns(SteelyardWarning, match="2 islands"):
+    with pytest.warns(SteelyardWarning, match="2 groups"):
         PlackettLuce().fit(make([[[0], [1]], [[1], [0]], [[2], [3]], [[3], [2]]]))
     level = PlackettLuce().fit(make([[[0, 1, 2]]] * 20))
     assert level.scores["score"].to_list() == pytest.approx([0, 0, 0], abs=1e-9)

@@ -225,7 +225,7 @@ def test_an_item_never_compared_has_no_score() -> None:
 
 def test_islands_are_named_in_a_warning_and_in_the_notes() -> None:
     rows = [("a", "b", 1), ("b", "a", 1), ("x", "y", 0)]
-    with pytest.warns(SteelyardWarning, match="2 islands"):
+    with pytest.warns(SteelyardWarning, match="2 groups"):
         fit = TrueSkill().fit(comparisons_of(rows))
     assert "'x', 'y'" in " ".join(fit.notes)
 

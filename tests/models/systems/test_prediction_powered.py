@@ -12,6 +12,7 @@ from steelyard.models.systems.prediction_powered import (
     expected_saving,
     optimal_weight,
     powered_mean,
+    sampling_probabilities,
     stratified_mean,
     weighted_mean,
 )
@@ -160,3 +161,28 @@ def test_a_random_part_is_accepted():
     for _ in range(50):
         f = rng.normal(size=200)
         check_random(f[:60], f[60:])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_useless_judge_never_widens_the_interval_of_the_same_people(seed):
+    rng = np.random.default_rng(seed)
+    y, f = rng.normal(size=300), rng.normal(size=300)
+    judged = np.arange(300) < 40
+    strata = np.arange(300) % 3
+    plain = powered_mean(y[judged], f[judged], f[~judged])
+    stratified = stratified_mean(y[judged], f[judged], strata[judged], f[~judged], strata[~judged])
+    weighted = weighted_mean(y, f, judged, np.full(300, 40 / 300))
+    for result in (plain, stratified, weighted):
+        assert result.half_width <= result.people_half_width + 1e-12
+
+
+def test_people_are_asked_where_the_judge_errs_if_that_is_more_than_chance():
+    rng = np.random.default_rng(0)
+    strata = np.repeat([0, 1], 500)
+    pilot = np.repeat([0, 1], 100)
+    equal = sampling_probabilities(rng.normal(size=200), pilot, strata, 100)
+    unequal = sampling_probabilities(rng.normal(size=200) * np.where(pilot == 1, 5, 1), pilot, strata, 100)
+    assert equal == pytest.approx(0.1)
+    assert unequal.sum() == pytest.approx(100)
+    # sds of 1 and 5 with half of the weight uniform: (½ + ½·5/3) / (½ + ½·1/3) = 2.
+    assert unequal[-1] / unequal[0] == pytest.approx(2.0, rel=0.1)

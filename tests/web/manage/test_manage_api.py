@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from steelyard import Study
+from steelyard.study.team import Team
 from steelyard.web.calculator import PARTS
-from tests.web.manage.conftest import wait_for
+from tests.web.manage.conftest import Manager, wait_for
 
 DESIGN = 'name = "per_item"\njudgments = 3'
 VALUES = {"w0": 10, "w1": 40, "w2": 50, "w3": 90, "w4": 70}
@@ -314,3 +315,39 @@ def test_everything_is_described_in_the_openapi(judged):
         "/api/v1/studies/{study}/manage/live",
         "/api/v1/manage/studies",
     } <= set(paths)
+
+
+def test_an_annotators_page_is_shown_to_viewers_under_the_pseudonym(judged):
+    server, manager = judged
+    page = manager.get("/annotator", id="bob").json()
+    assert page["annotator"]["judgments"] == 5
+    assert {"Work", "Agreement"} <= {finding["aspect"] for finding in page["findings"]}
+    called = server.study.privacy.pseudonym("bob")
+    viewer = Manager(server)
+    viewer.http.headers["Authorization"] = f"Bearer {Team(server.study).add('Vera', 'viewer')}"
+    assert viewer.get("/annotator", id="bob").status_code == 404
+    seen_by_viewer = viewer.get("/annotator", id=called).json()
+    assert seen_by_viewer["findings"] == page["findings"]
+    assert seen_by_viewer["annotator"]["annotator"] == called
+    assert "bob" not in json.dumps(seen_by_viewer)
+    viewer.http.close()
+    assert manager.get("/annotator", id="nobody").status_code == 404
+
+
+def test_scores_show_and_filter_by_further_columns_of_the_items(make_study, serve_study, manager_of):
+    folder = make_study(design=DESIGN, items=5)
+    lines = (folder / "items.csv").read_text(encoding="utf-8").splitlines()
+    rows = [
+        f"{lines[0]},domain,tags",
+        *(f"{line},{'web' if n % 2 else 'news'},t{n};x" for n, line in enumerate(lines[1:])),
+    ]
+    (folder / "items.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    judge(folder, "ann", "bob")
+    manager = manager_of(serve_study(folder))
+    wait_for(lambda: manager.get("/summary").json()["parts"].get("scores"))
+    page = manager.table("scores", where="item.domain=web")
+    assert {row["item"] for row in page["rows"]} == {"w1", "w3"}
+    assert {row["item.tags"] for row in page["rows"]} == {"t1; x", "t3; x"}
+    assert "item.gold" not in page["columns"]
+    assert manager.table("scores", where="item.domain=films")["total"] == 0
+    assert manager.get("/tables/scores", where="item.nonsense=1").status_code == 404

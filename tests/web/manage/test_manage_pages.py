@@ -107,7 +107,7 @@ def test_somebody_is_excluded_with_a_reason_and_it_can_be_undone(judged, open_pa
     page.get_by_role("button", name="Exclude bob").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Exclude").click()
-    dialog.get_by_text("Say why; it stays in the log.").wait_for()
+    dialog.get_by_text("Give a reason; it is stored in the log.").wait_for()
     dialog.get_by_label("Reason").fill("copied")
     dialog.get_by_role("button", name="Exclude").click()
     page.get_by_text("excluded: copied").wait_for()
@@ -151,7 +151,7 @@ def test_an_empty_study_says_what_to_do_and_a_finished_one_that_it_is(make_study
     for _ in range(2):
         task = person.task()
         person.tell(task, {task["items"][0]["id"]: 7})
-    page.get_by_role("heading", name="All judgments are in").wait_for()
+    page.get_by_role("heading", name="All judgments are collected").wait_for()
     assert not page.get_by_role("heading", name="Nobody has judged yet").is_visible()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -455,3 +456,41 @@ def test_items_alone_are_not_offered_as_judgments(server, wizard_of):
     assert wizard.state["items"]["judgments"] is None
     refused = wizard.http.post(f"{wizard.url}/judgments", json={})
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "no_judgments")
+
+
+def test_conversations_are_recognised_and_columns_are_chosen_in_the_browser(wizard, workspace):
+    talk = [{"role": "user", "content": "Count words"}]
+    rows = [
+        {"source": talk, "text": f"answer {n}", "system": "AB"[n % 2], "topic": f"t{n}", "engine": "xy"[n % 2]}
+        for n in range(4)
+    ]
+    wizard.upload("\n".join(map(json.dumps, rows)).encode(), "answers.jsonl")
+    assert wizard.state["values"]["page"]["fields"] == ["text", {"column": "context", "format": "conversation"}]
+    assert wizard.state["extra_columns"] == ["topic", "engine"]
+    fields = ["topic", {"column": "text", "format": "markdown"}, {"column": "context", "format": "conversation"}]
+    wizard.values(title="Talk", question="Which?", protocol={"name": "pairwise"}, page={"fields": fields})
+    assert wizard.state["problems"] == []
+    assert wizard.state["telling"] == []
+    preview = wizard.state["previews"][0]
+    assert preview["items"][0]["fields"] == {"topic": "t0"}
+    assert 'data-role="user"' in preview["shared"]["context_html"]
+    assert wizard.state["page"]["reading"] is True
+    wizard.values(page={"fields": [*fields, "engine"]})
+    assert "can tell systems apart" in wizard.state["telling"][0]
+    wizard.values(page={"fields": ["topics"]})
+    assert "page.fields.0.column" in wizard.problems()
+    wizard.values(page={"fields": fields})
+    assert wizard.finish().status_code == 201
+    with Study.open(workspace / "talk") as study:
+        assert [field.column for field in study.config.page.fields] == ["topic", "text", "context"]
+
+
+def test_a_broken_conversation_is_named_by_line_and_column(wizard):
+    good = '[{"role": "user", "content": "Hi"}]'
+    wizard.upload(f"id\ttalk\n1\t{good}\n2\t[{{broken\n".encode(), "talks.tsv")
+    fields = [{"column": "text", "format": "conversation"}]
+    wizard.values(title="T", question="Q?", protocol={"name": "direct"}, page={"fields": fields})
+    (problem,) = wizard.state["problems"]
+    assert problem["step"] == "items"
+    assert "line 3" in problem["what"], problem
+    assert "not JSON" in problem["what"], problem

@@ -92,6 +92,12 @@ class Judge:
         for key in keys:
             self.page.keyboard.press(key)
 
+    def change_language(self, code: str) -> None:
+        """Choose another language in the help dialog; wait until the dialog, which holds an example answer, is gone."""
+        self.press("?")
+        self.page.get_by_label("Language").select_option(code)
+        self.page.locator("dialog").wait_for(state="detached")
+
     def submit(self, *, by: str = "Enter") -> None:
         self.settle()
         if by == "Enter":

@@ -151,8 +151,7 @@ def test_the_language_can_be_changed_in_the_middle_of_the_test(server, judge):
     person = judge(f"{server.url}/s/tested/")
     begin_test(person, "Dee")
     chosen = choose(person, wrong=False)
-    person.press("?")
-    person.page.get_by_label("Language").select_option("de")
+    person.change_language("de")
     person.says("Test: Frage 1 von 2")
     assert person.page.locator(".choice-card input:checked").count() == 1
     assert answer(person, wrong=False) == chosen
@@ -294,7 +293,6 @@ def test_what_is_told_is_told_in_the_language_of_the_page(server, judge):
     person = judge(f"{server.url}/s/loud/", "polyglot")
     answer(person, wrong=True)
     person.says("One answer was not quite correct")
-    person.press("?")
-    person.page.get_by_label("Language").select_option("ar")
+    person.change_language("ar")
     person.says("إحدى الإجابات لم تكن صحيحة تمامًا")
     assert person.page.evaluate("document.documentElement.scrollWidth") == 1280

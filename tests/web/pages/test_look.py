@@ -31,10 +31,13 @@ def server(tmp_path_factory):
         write_study(folder / "uneven-four", 'name = "best_worst"', items=4),
         write_study(folder / "untied", 'name = "ranking"\nsize = 3\nties = false'),
         write_study(folder / "arabic", people='language = "ar"'),
+        write_study(folder / "arabic-graded", 'name = "pairwise"\nsteps = 5', people='language = "ar"'),
         write_study(folder / "rich", 'name = "direct"', page='content = "markdown"'),
     ]
-    arabic = folder / "arabic" / "study.toml"
-    arabic.write_text(arabic.read_text(encoding="utf-8").replace("How good are they?", "أيهما أفضل؟"), encoding="utf-8")
+    for name in ("arabic", "arabic-graded"):
+        config = folder / name / "study.toml"
+        text = config.read_text(encoding="utf-8").replace("How good are they?", "أيهما أفضل؟")
+        config.write_text(text, encoding="utf-8")
     (folder / "uneven-four" / "items.csv").write_text(
         f"id,text\na,short\nb,{long * 2!r}\nc,brief\nd,so\n".replace("'", '"')
     )
@@ -161,6 +164,14 @@ def test_an_arabic_page_runs_from_right_to_left(server, judge):
     assert page.evaluate("document.documentElement.scrollWidth") == 1280
 
 
+def test_grades_run_from_right_to_left_though_they_begin_with_a_latin_letter(server, judge):
+    person = judge(f"{server.url}/s/arabic-graded/", "عمر")
+    words = person.page.locator(".step-words").all()
+    assert [one.get_attribute("dir") for one in words] == ["rtl", "rtl", "auto", "rtl", "rtl"]
+    boxes = [one.bounding_box()["x"] for one in words]
+    assert boxes == sorted(boxes, reverse=True)
+
+
 def test_an_arabic_browser_does_not_mirror_the_scale_of_an_english_study(server, judge):
     person = judge(f"{server.url}/s/hidden/", "زائر")
     page = person.page
@@ -211,8 +222,8 @@ def test_the_page_speaks_the_browsers_language_or_english(studies, judge):
 
 def test_another_language_can_be_chosen_in_mid_task_and_stays_chosen(studies, judge):
     person = judge(f"{studies.url}/s/pairwise/", "polyglot")
-    person.press("1", "?")
-    person.page.get_by_label("Language").select_option("de")
+    person.press("1")
+    person.change_language("de")
     person.says("Etwa gleich")
     assert person.page.locator(".choice-card input").nth(0).is_checked()
     assert person.page.locator("#skip").inner_text().startswith("Auslassen")

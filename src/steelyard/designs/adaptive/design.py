@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from steelyard.designs.adaptive.settings import Objective, ObjectiveSettings
+from steelyard.designs.adaptive.settings import Costs, Objective, ObjectiveSettings
 from steelyard.designs.base import EXACT_PROPENSITY_ITEMS, WAITING, Design, Goal, NoTask, Pick
 from steelyard.designs.contexts import AcrossContexts
 from steelyard.designs.progress import Progress
@@ -21,10 +21,14 @@ from steelyard.records import Item
 if TYPE_CHECKING:
     # These modules load numba, which studies with other designs do not need; methods import them when called.
     from steelyard.designs.adaptive.selection import SelectedTask, TaskSelector
-    from steelyard.designs.adaptive.state import AdaptiveState
+    from steelyard.designs.adaptive.state import AdaptiveState, GainsByKind
 
 _BATCH_WINDOW = 64
 """Neighbours on either side of a head that are tried as partners for a batch."""
+
+PROVEN_ITEMS, RISK = 20, 0.05
+"""A model is proven when people have judged this many of its items. Until then it may answer this many items, and as
+many as cost this fraction of the people's budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,11 @@ class Adaptive(Design):
 
     Every pick records its expected gain as `weight` and, up to 10,000 items, the probability with which it was chosen
     as `propensity`: for the best task, 1 minus the fraction that is drawn at random.
+
+    With `model_cost`, people and models share the design: `pick_for_model` gives a model the items where its answer is
+    worth more per cost than a person's. Models' answers are evidence whose precision is estimated from people's
+    ratings of the same items, so a useless model is soon asked no more. People may be asked about any item: a
+    fraction `explore` of their tasks is drawn at random.
     """
 
     name: ClassVar[str] = "adaptive"
@@ -84,6 +93,16 @@ class Adaptive(Design):
         bool,
         Field(description="whether the items of a task must belong to different groups; for items without contexts"),
     ] = False
+    model_cost: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            description="cost of a model's answer, in any currency: people and models share the design; for ratings",
+        ),
+    ] = None
+    person_cost: Annotated[float, Field(gt=0, description="cost of a person's task, in the currency of model_cost")] = (
+        1.0
+    )
 
     def initial_state(self, protocol: Protocol) -> AdaptiveState:
         """Return the state before the first answer."""
@@ -96,11 +115,15 @@ class Adaptive(Design):
             across=not self.within_contexts(protocol),
             different_groups=self.different_groups,
             limit=self.max_annotators_per_task,
+            costs=None if self.model_cost is None else Costs(self.person_cost, self.model_cost),
         )
 
     def views_before_gain(self, *, uses_ratings: bool) -> int:
         """Return how often every item is shown at first; 2 for ratings, as one rating says nothing of their spread."""
-        return self.initial_views if self.initial_views is not None else 2 if uses_ratings else 1
+        if self.initial_views is not None:
+            return self.initial_views
+        # Where a model knows an item well enough, people need not see it.
+        return 0 if self.model_cost is not None else 2 if uses_ratings else 1
 
     def problems(self, protocol: Protocol, n_items: int) -> list[Problem]:
         """Refuse protocols without comparisons or ratings, tasks larger than the study, and settings that conflict."""
@@ -123,12 +146,35 @@ class Adaptive(Design):
                 )
             )
         problems += self._objective_problems(n_items)
+        problems += self._cost_problems(protocol)
         if self.by == "group" and (self.across_contexts or self.different_groups or not self.same_item_again):
             problems.append(
                 Problem(
                     "across_contexts, different_groups and same_item_again apply to single items, not to groups.",
                     'Remove them, or set by = "item".',
                     field="design.by",
+                )
+            )
+        return problems
+
+    def _cost_problems(self, protocol: Protocol) -> list[Problem]:
+        if self.model_cost is None:
+            return []
+        problems = []
+        if "comparisons" in protocol.kinds or self.by == "group":
+            problems.append(
+                Problem(
+                    "model_cost applies to ratings of single items.",
+                    'Remove it, or use the protocol direct or likert with by = "item".',
+                    field="design.model_cost",
+                )
+            )
+        if self.explore == 0:
+            problems.append(
+                Problem(
+                    "with model_cost, people must have a chance to be asked about every item, but explore is 0.",
+                    "Set explore to 0.05 or more.",
+                    field="design.explore",
                 )
             )
         return problems
@@ -206,6 +252,48 @@ class Adaptive(Design):
             tuple(rng.permutation(task.items).tolist()),
             weight=task.gain,
             propensity=self._propensity(selector, task, best),
+            reason="" if state.judges is None else _person_reason(state.gains_by_kind(), task, random_task is not None),
+        )
+
+    def pick_for_model(self, progress: Progress, avoided: Collection[int] = ()) -> Pick | NoTask | None:
+        """Choose the item where a model's answer is worth most, unless a person's is worth more per cost.
+
+        Items in `avoided` are about to be answered.
+        """
+        state = _state_of(progress)
+        if state.judges is None:
+            return None
+        gains = state.gains_by_kind()
+        if not len(gains.model):
+            return NoTask("There are no items.", complete=True)
+        by_model = gains.model.copy()
+        by_model[list(avoided)] = 0.0
+        item, person = int(by_model.argmax()), int(gains.person.argmax())
+        model_rate, person_rate = by_model[item] / gains.costs.model, gains.person[person] / gains.costs.person
+        words = (
+            f"gain per cost {model_rate:.3g} ({by_model[item]:.3g} for {gains.costs.model:g}), a person's best "
+            f"{person_rate:.3g} ({gains.person[person]:.3g} for {gains.costs.person:g})"
+        )
+        if (unproven := self._unproven(progress, state)) is not None:
+            return unproven
+        if by_model[item] <= 0:
+            return NoTask("Models have answered every item that they can say something about.", complete=True)
+        if model_rate < person_rate:
+            return NoTask(f"People are worth more than models now: {words}.", reason_code="waiting")
+        return Pick((item,), weight=float(by_model[item]), reason=f"model: {words}")
+
+    def _unproven(self, progress: Progress, state: AdaptiveState) -> NoTask | None:
+        """Limit what models may cost before people's ratings show what they are worth."""
+        if state.judges is None or self.model_cost is None or state.judges.both >= PROVEN_ITEMS:
+            return None
+        answers = len(state.judges.judged_items)
+        most = max(PROVEN_ITEMS, RISK * self.budget(progress) * self.person_cost / self.model_cost)
+        if answers < most:
+            return None
+        return NoTask(
+            f"Models have answered {answers:,} items, of which people have judged {state.judges.both}. Ask models "
+            f"again when people have judged {PROVEN_ITEMS} of them.",
+            reason_code="waiting",
         )
 
     def _propensity(self, selector: TaskSelector, task: SelectedTask, best: SelectedTask | None) -> float | None:
@@ -232,6 +320,18 @@ class Adaptive(Design):
     def goal(self, progress: Progress, task_size: int) -> Goal:
         """Count answered tasks."""
         return Goal(progress.tasks_answered, max(self.budget(progress), progress.tasks_assigned))
+
+
+def _person_reason(gains: GainsByKind, task: SelectedTask, is_random: bool) -> str:
+    """Say why a person is asked about the items of a task rather than a model."""
+    if is_random:
+        return "person: drawn at random"
+    items = list(task.items)
+    by_person, by_model = float(gains.person[items].sum()), float(gains.model[items].sum())
+    return (
+        f"person: gain per cost {by_person / gains.costs.person:.3g} ({by_person:.3g} for {gains.costs.person:g}), "
+        f"a model's {by_model / gains.costs.model:.3g} ({by_model:.3g} for {gains.costs.model:g})"
+    )
 
 
 def _state_of(progress: Progress) -> AdaptiveState:

@@ -14,3 +14,10 @@ class ObjectiveSettings(NamedTuple):
     objective: Objective
     top: int | None
     threshold: float | None
+
+
+class Costs(NamedTuple):
+    """What an answer costs, in any currency: one task of a person, and one answer of a model."""
+
+    person: float
+    model: float

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.designs.adaptive.judge_prior import ItemPrior, JudgePrior, PeopleEvidence
 from steelyard.designs.adaptive.kernels import ANY, DIFFERENT, SAME, Candidates, InformationTable, reduce_variances
 from steelyard.designs.adaptive.objective import information_table, objective_cut, score_density, variance_weights
-from steelyard.designs.adaptive.settings import ObjectiveSettings
+from steelyard.designs.adaptive.settings import Costs, ObjectiveSettings
 from steelyard.designs.state import AnswerNotice, DesignState
 from steelyard.designs.targets import GroupTargets, ItemTargets, Targets
 from steelyard.models.calibrated.online import CalibratedState, tuple_weight
@@ -27,6 +29,14 @@ _INITIAL_TIE_MARGIN = 0.1
 _GOLDEN_RATIO = (5**0.5 - 1) / 2
 
 
+class GainsByKind(NamedTuple):
+    """Expected gain of one answer about each item by a person and by a model, and what an answer costs."""
+
+    person: FloatArray
+    model: FloatArray
+    costs: Costs
+
+
 class AdaptiveState(DesignState):
     """Posterior and counts of a stage with the adaptive design. A target is an item or, with by = "group", a group."""
 
@@ -39,6 +49,7 @@ class AdaptiveState(DesignState):
         across: bool,
         different_groups: bool,
         limit: int | None,
+        costs: Costs | None = None,
     ) -> None:
         self.targets: Targets = GroupTargets() if by_group else ItemTargets(across=across)
         self.task_size = protocol.task_size
@@ -73,6 +84,12 @@ class AdaptiveState(DesignState):
         """Precision that the leased tasks are expected to add to each target."""
         self._tables: dict[int, InformationTable] = {}
         """Expected information by annotator code; cleared whenever the posterior changes."""
+        self.judges: JudgePrior | None = None if costs is None else JudgePrior()
+        """What models' answers say of the items, if models share the design with people."""
+        self._costs = costs
+        self._groups: IntArray = np.zeros(0, np.int32)
+        self._anticipated: FloatArray = np.zeros(0)
+        """Precision that models are expected to add to the items they will be asked about."""
         self._refresh()
 
     # Events
@@ -82,6 +99,7 @@ class AdaptiveState(DesignState):
         self.targets.add_items(items)
         codes = [self._group_code.setdefault(item.group, len(self._group_code)) for item in items]
         self.labels = np.concatenate([self.labels, np.array(codes, np.int32)])
+        self._groups = np.concatenate([self._groups, np.array(codes, np.int32)])
         contexts = self.targets.contexts if isinstance(self.targets, ItemTargets) else None
         if contexts is None:
             self.is_comparable = np.ones(self.targets.count, np.bool_)
@@ -93,6 +111,7 @@ class AdaptiveState(DesignState):
         extra = self.targets.count - len(self.views)
         self.views = np.concatenate([self.views, np.zeros(extra, np.int32)])
         self._leased_precision = np.concatenate([self._leased_precision, np.zeros(extra)])
+        self._anticipated = np.concatenate([self._anticipated, np.zeros(extra)])
         self._model.grow(self.targets.count, self._model.n_annotators)
         self._refresh()
 
@@ -118,13 +137,10 @@ class AdaptiveState(DesignState):
         """Update the posterior with an answer to this stage or another."""
         if answer.own_stage:
             self._end_lease(answer.annotator, answer.items)
-        targets = dict(
-            zip((self.targets.ids[item] for item in answer.items), self.targets.of_items(answer.items), strict=True)
-        )
         if self.uses_ratings:
-            is_changed = self._learn_ratings(answer, targets) if answer.own_stage else False
+            is_changed = self._learn_ratings(answer) if answer.own_stage else False
         else:
-            is_changed = self._learn_comparisons(answer, targets)
+            is_changed = self._learn_comparisons(answer)
         if is_changed:
             self._after_update()
 
@@ -135,24 +151,48 @@ class AdaptiveState(DesignState):
             (self._model.forget_ratings if self.uses_ratings else self._model.forget)(handles)
             self._tables.clear()
 
-    def _learn_ratings(self, answer: AnswerNotice, targets: Mapping[str, int]) -> bool:
-        """Learn from ratings; an item's ratings by several criteria count as one, their mean on [0, 1]."""
+    def on_model_answer(self, answer: AnswerNotice) -> None:
+        """Learn from a model's rating as evidence that people's ratings calibrate."""
+        if self.judges is None or not answer.own_stage:
+            return
+        for item, value in self._unit_ratings(answer).items():
+            self.judges.add(answer.annotator, item, answer.judgment_id, value)
+        self._count_update()
+
+    def on_model_retract(self, answer: AnswerNotice) -> None:
+        """Remove a model's answer, such as one of a model that was excluded."""
+        if self.judges is None or not answer.own_stage:
+            return
+        removals = [self.judges.remove(answer.annotator, item, answer.judgment_id) for item in answer.items]
+        if any(removals):
+            self._refresh()
+
+    def _unit_ratings(self, answer: AnswerNotice) -> dict[int, float]:
+        """Return the rating of each target on [0, 1]; several criteria count as one, by their mean."""
+        targets = dict(
+            zip((self.targets.ids[item] for item in answer.items), self.targets.of_items(answer.items), strict=True)
+        )
         values: defaultdict[int, list[float]] = defaultdict(list)
         for rating in answer.observations:
             if isinstance(rating, Rating) and (target := targets.get(rating.item, UNKNOWN)) != UNKNOWN:
                 low, high = self._scales[rating.criterion]
                 values[target].append((rating.value - low) / (high - low))
+        return {target: sum(ratings) / len(ratings) for target, ratings in values.items()}
+
+    def _learn_ratings(self, answer: AnswerNotice) -> bool:
+        values = self._unit_ratings(answer)
         if not values:
             return False
         self._handles[answer.judgment_id] = self._model.learn_ratings(
-            self._annotator_code(answer.annotator),
-            list(values),
-            [sum(ratings) / len(ratings) for ratings in values.values()],
+            self._annotator_code(answer.annotator), list(values), list(values.values())
         )
         return True
 
-    def _learn_comparisons(self, answer: AnswerNotice, targets: Mapping[str, int]) -> bool:
+    def _learn_comparisons(self, answer: AnswerNotice) -> bool:
         """Learn from comparisons; those of one answer to several items share its weight."""
+        targets = dict(
+            zip((self.targets.ids[item] for item in answer.items), self.targets.of_items(answer.items), strict=True)
+        )
         pairs = [
             (left, right, comparison.outcome)
             for comparison in answer.observations
@@ -182,14 +222,17 @@ class AdaptiveState(DesignState):
 
     def _after_update(self) -> None:
         """Refit the posterior to all answers, or recompute order and density, when it is time."""
-        self._tables.clear()
-        self._answers_since_refresh += 1
         count = self._model.n_comparisons + self._model.n_ratings
         is_refit_due = count >= self._refit_at
         if is_refit_due:
             self._model.refit()
             self._refit_at = max(count * _REFIT_GROWTH, self._refit_at + 4)
-        if is_refit_due or self._answers_since_refresh * _REFRESHES_PER_ANSWER >= self.targets.count:
+        self._count_update(is_refresh_due=is_refit_due)
+
+    def _count_update(self, *, is_refresh_due: bool = False) -> None:
+        self._tables.clear()
+        self._answers_since_refresh += 1
+        if is_refresh_due or self._answers_since_refresh * _REFRESHES_PER_ANSWER >= self.targets.count:
             self._refresh()
 
     def _count_assignment(self, key: tuple[int, ...], by: int) -> None:
@@ -224,6 +267,7 @@ class AdaptiveState(DesignState):
         self._tables.clear()
         if self.targets.count == 0:
             return
+        self._weigh_judges()
         mean, variance = self._model.mean, self._model.variance
         first_key = self.labels if self.label_rule == SAME else np.zeros(len(mean), np.int32)
         self._order = np.lexsort((mean, first_key)).astype(np.int32)
@@ -231,6 +275,37 @@ class AdaptiveState(DesignState):
         self._position[self._order] = np.arange(len(mean), dtype=np.int32)
         self._density = score_density(mean, variance)
         self._default_information = self.information(UNKNOWN)
+
+    def _weigh_judges(self) -> None:
+        """Estimate how well models predict people, and which items models will be asked about."""
+        if self.judges is None:
+            return
+        people = PeopleEvidence(*self._model.own_evidence())
+        self.judges.refit(people, ItemPrior(*self._model.item_prior), self._groups)
+        self._model.set_outside_evidence(self.judges.mean, self.judges.precision)
+        answered_items = list(self.judges.judged_items)
+        self._anticipated = np.zeros(self.targets.count)
+        if answered_items:
+            gains = self.gains_by_kind()
+            is_worth_more = gains.model / gains.costs.model > gains.person / gains.costs.person
+            is_worth_more[answered_items] = False
+            self._anticipated[is_worth_more] = self.judges.expected[is_worth_more]
+
+    def gains_by_kind(self) -> GainsByKind:
+        """Return what an answer about each item is expected to add to the objective, from a person and from a model."""
+        if self.judges is None or self._costs is None:
+            raise TypeError("models do not share this design: it has no model_cost")
+        variance = 1 / (1 / self._model.variance + self._leased_precision)
+        weight = self._variance_weights(variance)
+        rating = self._model.rating_precision(UNKNOWN) / self._model.unevenness
+        by_person = weight * (variance - 1 / (1 / variance + rating))
+        by_model = weight * (variance - 1 / (1 / variance + self.judges.expected))
+        by_model[list(self.judges.judged_items)] = 0.0
+        return GainsByKind(by_person, by_model, self._costs)
+
+    def _variance_weights(self, variance: FloatArray) -> FloatArray:
+        cut = objective_cut(self._objective, self._density, self.targets.count)
+        return variance_weights(self._objective.objective, self._model.mean, variance, self._density, cut)
 
     # Read by picks; nothing below changes the state
 
@@ -241,8 +316,11 @@ class AdaptiveState(DesignState):
 
     @property
     def variance(self) -> FloatArray:
-        """Posterior variances of the targets, with leased tasks counted as if they were answered."""
-        return 1 / (1 / self._model.variance + self._leased_precision)
+        """Posterior variances of the targets, with leased tasks counted as if they were answered.
+
+        So are the answers of models about items where a model is worth more than a person.
+        """
+        return 1 / (1 / self._model.variance + self._leased_precision + self._anticipated)
 
     @property
     def leased_sets(self) -> list[tuple[int, ...]]:
@@ -283,8 +361,7 @@ class AdaptiveState(DesignState):
     def candidates(self, excluded: NDArray[np.bool_], excluded_pairs: NDArray[np.int64]) -> Candidates:
         """Return the posterior of the targets for a search; `excluded` and `excluded_pairs` as in `Candidates`."""
         mean, variance = self._model.mean, self.variance
-        cut = objective_cut(self._objective, self._density, self.targets.count)
-        weight = variance_weights(self._objective.objective, mean, variance, self._density, cut)
+        weight = self._variance_weights(variance)
         # Break ties by a fixed number of each target, not by its place in the items file, which is often sorted.
         weight *= 1 + 1e-9 * (np.arange(len(mean)) * _GOLDEN_RATIO % 1)
         labels = self.labels if self.label_rule != ANY else np.zeros(len(mean), np.int32)

@@ -86,7 +86,7 @@ class MatchQuality(Design):
     gamma: Annotated[
         float, Field(gt=0, allow_inf_nan=False, description="γ, the performance noise in the match quality")
     ] = 0.1
-    epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False, description="ε, the draw margin; for comparisons")] = 0.1
+    epsilon: Annotated[float, Field(ge=0, allow_inf_nan=False, description="ε, the tie margin; for comparisons")] = 0.1
 
     def initial_state(self, protocol: Protocol) -> MatchQualityState:
         """Return the state before the first answer."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,26 +73,68 @@ class OnlineModel(ABC):
         self.least_variance = min(self.least_variance, float(self.variances(targets).min(initial=np.inf)))
 
 
+class AskedBeta(NamedTuple):
+    """Beta distributions, and how often each target could not be judged, which lowers the variance.
+
+    The mode is that of the ratings alone. The variance is that of the authors' released code with its option for
+    answers "not applicable": αβ / ((α + β + m)² (α + β + m + 1)) for m such answers, so that a target that nobody can
+    judge is not asked again in every round.
+    """
+
+    alpha: FloatArray
+    beta: FloatArray
+    unjudged: FloatArray
+
+    @property
+    def mode(self) -> FloatArray:
+        """The most likely value; 0.5 while nothing is known."""
+        from steelyard.models.ratings.easl import BetaState
+
+        return BetaState(self.alpha, self.beta).mode
+
+    @property
+    def variance(self) -> FloatArray:
+        """The variance by which targets are chosen."""
+        total = self.alpha + self.beta + self.unjudged
+        return self.alpha * self.beta / (total**2 * (total + 1))
+
+
 class OnlineEasl(OnlineModel):
     """EASL (Eq. 24–25): α += s, β += 1 − s. Ratings add up, so they can be unlearned.
 
-    An item's ratings by several criteria count as one, their mean on [0, 1]. Ratings of other stages are ignored,
-    because their scale is not available here.
+    An item's ratings by several criteria count as one, their mean on [0, 1]. An item of a task without a rating could
+    not be judged: it is left out of the update and counted. Ratings of other stages are ignored, because their scale is
+    not available here.
     """
 
     accepts: ClassVar[str] = "ratings"
     start: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     def __init__(self, protocol: Protocol, gamma: float, epsilon: float) -> None:
-        from steelyard.models.ratings.easl import BetaState
-
         super().__init__(protocol, gamma, epsilon)
         self._scales = protocol.scales()
         self._ratings: defaultdict[int, int] = defaultdict(int)
-        self._state_type = BetaState
+        self.unjudged: FloatArray = np.empty(0)
+        """How often each target could not be judged."""
+
+    @property
+    def state(self) -> Located:
+        """Posterior of all targets; it changes with the next answer."""
+        return AskedBeta(self.first[: self.count], self.second[: self.count], self.unjudged[: self.count])
+
+    def grow(self, count: int) -> None:
+        """Increase the number of targets."""
+        if count > len(self.unjudged):
+            more = max(count, 2 * len(self.unjudged)) - len(self.unjudged)
+            self.unjudged = np.concatenate([self.unjudged, np.zeros(more)])
+        super().grow(count)
+
+    def variances(self, targets: NDArray[np.integer]) -> FloatArray:
+        """Return the variances of some targets."""
+        return AskedBeta(self.first[targets], self.second[targets], self.unjudged[targets]).variance
 
     def _state(self, first: FloatArray, second: FloatArray) -> Located:
-        return self._state_type(first, second)
+        return AskedBeta(first, second, np.zeros(len(first)))
 
     def learn(self, judgment_id: str, target_of: Mapping[str, int], observations: Sequence[Observation]) -> None:
         """Add each item's rating to its target."""
@@ -116,7 +158,11 @@ class OnlineEasl(OnlineModel):
             if self._ratings[target] == 0:
                 # Without any ratings, the rounding errors of those subtracted would determine the mode.
                 self.first[target], self.second[target] = self.start
-        self._update_bound(np.array([target_of[item] for item in values], np.int32))
+        unrated = {target for item, target in target_of.items() if item not in values and target != UNKNOWN}
+        for target in unrated:
+            self.unjudged[target] += by
+        changed = [*(target_of[item] for item in values), *unrated]
+        self._update_bound(np.array(changed, np.int32))
 
 
 class OnlineComparisonModel(OnlineModel):

@@ -22,10 +22,15 @@ def uncorrelated(columns: FloatArray) -> FloatArray:
     if not centred.size:
         return np.zeros((len(columns), 0))
     left, singular, _ = np.linalg.svd(centred, full_matrices=False)
+    return np.ascontiguousarray(left[:, kept_directions(singular, len(columns))] * np.sqrt(len(columns)))
+
+
+def kept_directions(singular: FloatArray, n_items: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which directions of the covariates are used: those with variance that others do not repeat."""
     is_kept = singular**2 > LEAST_VARIANCE * max(float((singular**2).sum()), 1e-300)
     # With as many columns as items the covariates would fit anything.
-    is_kept[max(0, len(columns) - 2) :] = False
-    return np.ascontiguousarray(left[:, is_kept] * np.sqrt(len(columns)))
+    is_kept[max(0, n_items - 2) :] = False
+    return is_kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +71,34 @@ class Covariates:
         centred = np.where(is_known, values - mean, 0.0)
         sd = centred.std(axis=0)
         return uncorrelated(np.hstack([centred[:, sd > 0] / sd[sd > 0], self._indicators(rows)]))
+
+    def projected(
+        self, rows: np.ndarray[Any, Any], others: np.ndarray[Any, Any]
+    ) -> tuple[FloatArray, np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Return columns of other items in the coordinates of `uncorrelated(rows)`, and which items can be predicted.
+
+        An item can be predicted if a covariate of it is known, and if its group is one of those with effects.
+        """
+        values, own = self.values[others], self.values[rows]
+        can_predict = np.isfinite(values).any(axis=1) if values.size else np.zeros(len(others), np.bool_)
+        if not own.size or not len(others):
+            return np.zeros((len(others), 0)), can_predict
+        is_known = np.isfinite(own)
+        mean = np.where(is_known, own, 0.0).sum(axis=0) / np.maximum(is_known.sum(axis=0), 1)
+        centred = np.where(is_known, own - mean, 0.0)
+        sd = centred.std(axis=0)
+        new = np.where(np.isfinite(values), values - mean, 0.0)[:, sd > 0] / sd[sd > 0]
+        indicators = self._indicators(rows)
+        base = np.hstack([centred[:, sd > 0] / sd[sd > 0], indicators])
+        if indicators.shape[1]:
+            names = sorted({self.groups[row] or "" for row in rows.tolist()})
+            of_others = [self.groups[row] or "" for row in others.tolist()]
+            can_predict &= np.array([name in names for name in of_others])
+            new = np.hstack([new, [[float(name == one) for one in names[1:]] for name in of_others]])
+        centre = base.mean(axis=0)
+        _, singular, right = np.linalg.svd(base - centre, full_matrices=False)
+        is_kept = kept_directions(singular, len(base))
+        return (new - centre) @ right[is_kept].T / singular[is_kept] * np.sqrt(len(base)), can_predict
 
     def _indicators(self, rows: np.ndarray[Any, Any]) -> FloatArray:
         """Return a column for each group but one, 1 for its items, if groups have a few items on average."""

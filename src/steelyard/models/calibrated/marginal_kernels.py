@@ -28,11 +28,13 @@ from steelyard.models.calibrated.evidence import PairRows
 from steelyard.models.calibrated.gibbs_kernels import (
     HELD_OUT,
     LEAST_CHANCE,
+    TABLE_END,
     Responders,
     chance_and_density,
     chance_below,
     cut_interval,
     guessing_chance,
+    log_chance_curve,
     pair_chance,
     pair_log_likelihood,
 )
@@ -132,8 +134,14 @@ def item_density(rows: ItemRows, draw: Draw, i: int, location: float) -> float:
     total: float = -0.5 * ((location - draw.prior_mean[i]) / draw.common[SD]) ** 2
     product = 1.0
     for at in range(rows.start[i], rows.start[i + 1]):
-        r = rows.responder[at]
-        chance = pair_chance(draw.slope[r] * (location - draw.x[rows.other[at]]), rows.won[at], cuts)
+        r, won = rows.responder[at], rows.won[at]
+        ahead = draw.slope[r] * (location - draw.x[rows.other[at]])
+        low, high = cut_interval(won, cuts)
+        margin = (-ahead if won < 0 else ahead) - low
+        if high == inf and draw.lapse_rate[r] == 0.0 and -TABLE_END < margin < TABLE_END:
+            total += log_chance_curve(margin)[0]
+            continue
+        chance = pair_chance(ahead, won, cuts)
         product *= max((1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess, LEAST_CHANCE)
         if product < LEAST_CHANCE:
             total += log(product)
@@ -179,8 +187,15 @@ def item_curve(rows: ItemRows, draw: Draw, i: int, location: float) -> tuple[flo
         ahead = slope * (location - draw.x[rows.other[at]])
         sign = -1.0 if won < 0 else 1.0
         low, high = cut_interval(won, cuts)
+        margin = sign * ahead - low
+        if high == inf and draw.lapse_rate[r] == 0.0 and -TABLE_END < margin < TABLE_END:
+            gain, growth, bend = log_chance_curve(margin)
+            total += gain
+            rise += sign * slope * growth
+            curvature += slope * slope * bend
+            continue
         if high == inf:
-            chance, change = chance_and_density(sign * ahead - low)
+            chance, change = chance_and_density(margin)
             change *= sign
         else:
             upper, upper_density = chance_and_density(high - sign * ahead)

@@ -72,6 +72,8 @@ class CalibratedState:
         self._prior_precision, self._prior_shift = 1.0, 0.0
         self._precision: FloatArray = np.ones(0)
         self._shift: FloatArray = np.zeros(0)
+        # Evidence from outside the answers, such as a model's prediction: part of precision and shift.
+        self._outside: FloatArray = np.zeros((0, 2))
         self._unevenness: FloatArray = np.ones(0)
         self._belief: FloatArray = np.zeros((0, len(LEVELS)))
         self._left: IntArray = np.zeros(0, np.int32)
@@ -134,6 +136,7 @@ class CalibratedState:
             room = max(n_items, 2 * len(self._precision))
             self._precision = _longer(self._precision, room, self._prior_precision)
             self._shift = _longer(self._shift, room, self._prior_shift)
+            self._outside = _longer(self._outside, room)
             self._unevenness = _longer(self._unevenness, room, 1.0)
         if n_annotators > len(self._belief):
             self._belief = _longer(self._belief, max(n_annotators, 2 * len(self._belief)))
@@ -152,9 +155,9 @@ class CalibratedState:
         right: Sequence[int] | IntArray,
         outcome: Sequence[int] | NDArray[np.int8],
         *,
-        weight: float = 1.0,
+        weight: float | FloatArray = 1.0,
     ) -> range:
-        """Add the comparisons of one answer; return their handles.
+        """Add the comparisons of one answer, or of many; return their handles.
 
         Parameters
         ----------
@@ -178,8 +181,10 @@ class CalibratedState:
         self._sweep(np.arange(first, first + count))
         return handles
 
-    def learn_ratings(self, annotator: int, items: Sequence[int], values: Sequence[float]) -> range:
-        """Add the ratings of one answer, on [0, 1]; return their handles, numbered separately from comparisons."""
+    def learn_ratings(
+        self, annotator: int | IntArray, items: Sequence[int] | IntArray, values: Sequence[float] | FloatArray
+    ) -> range:
+        """Add the ratings of one answer, or of many, on [0, 1]; return their handles, apart from comparisons'."""
         first, count = self._ratings, len(items)
         if first + count > len(self._rated):
             room = max(first + count, 2 * len(self._rated), 64)
@@ -209,6 +214,14 @@ class CalibratedState:
         precision = self._bias_precision[annotator + 1]
         return float(USUAL_SPREAD * self._bias_shift[annotator + 1] / precision), float(USUAL_SPREAD * precision**-0.5)
 
+    def on_rating_scale(self, mean: FloatArray) -> FloatArray:
+        """Return scores on the rating scale [0, 1]."""
+        return USUAL_PLACE + self.rating_spread(mean)
+
+    def rating_spread(self, sd: FloatArray) -> FloatArray:
+        """Return standard deviations in units of the rating scale [0, 1]."""
+        return np.asarray(USUAL_SPREAD * sd)
+
     def rating_precision(self, annotator: int = UNKNOWN) -> float:
         """Return the precision that one more rating by an annotator is expected to add to an item of average noise."""
         open_bias = 1 / self._bias_precision[annotator + 1]
@@ -224,6 +237,26 @@ class CalibratedState:
             if self._annotator[m] != UNKNOWN:
                 self._belief[self._annotator[m]] -= self._log_likelihood[m]
             self._site[m], self._log_likelihood[m], self._weight[m] = 0.0, 0.0, 0.0
+
+    @property
+    def item_prior(self) -> tuple[float, float]:
+        """Mean and variance of an item before any answer."""
+        return self._prior_shift / self._prior_precision, 1 / self._prior_precision
+
+    def own_evidence(self) -> tuple[FloatArray, FloatArray]:
+        """Return what the answers alone say of each item: mean, and precision (0 without answers)."""
+        precision = (self._precision - self._prior_precision - self._outside[:, 0])[: self._items]
+        shift = (self._shift - self._prior_shift - self._outside[:, 1])[: self._items]
+        precision = np.where(precision > 1e-6, precision, 0.0)
+        return np.divide(shift, precision, out=np.zeros_like(shift), where=precision > 0), precision
+
+    def set_outside_evidence(self, mean: FloatArray, precision: FloatArray) -> None:
+        """Replace the evidence about each item that does not come from answers."""
+        outside = np.zeros_like(self._outside)
+        outside[: self._items] = np.column_stack([precision, precision * mean])
+        self._precision += outside[:, 0] - self._outside[:, 0]
+        self._shift += outside[:, 1] - self._outside[:, 1]
+        self._outside = outside
 
     def refit(self, sweeps: int = 10, tolerance: float = 1e-3) -> int:
         """Sweep over all answers until no mean changes by more than `tolerance`; return the number of sweeps."""

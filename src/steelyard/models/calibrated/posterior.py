@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from steelyard.models.calibrated.chain import STARTS, Chain, simple_estimate
-from steelyard.models.calibrated.chain_state import Trace
+from steelyard.models.calibrated.chain_state import MEAN, SD, Trace
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.gibbs_kernels import typical_response
 from steelyard.models.calibrated.responder_kernels import (
@@ -125,9 +125,22 @@ class Posterior:
         bias = population[:, OMEGA_B] ** 2 if self.rung.bias else 0.0
         return np.asarray(np.exp(2 * population[:, LAMBDA]) + population[:, FLOOR] ** 2 + bias)
 
-    def scores(self) -> FloatArray:
-        """Return draws of the scores: the expected answer on [0, 1] for bounded ratings, else the location."""
-        group, x = self.evidence.groups[0], self.x
+    def predicted(self, columns: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Draw the locations of items that nobody judged from the prior that their covariates give: draws × items."""
+        weights = np.concatenate([trace.weights for trace in self.traces])
+        common = np.concatenate([trace.common for trace in self.traces])
+        x = common[:, [MEAN]] + weights @ columns.T + common[:, [SD]] * rng.standard_normal((len(common), len(columns)))
+        if not self.evidence.groups[0].rates:
+            x -= np.concatenate([trace.x for trace in self.traces]).mean(axis=1, keepdims=True)
+        return np.asarray(x, np.float64)
+
+    def scores(self, x: FloatArray | None = None) -> FloatArray:
+        """Return draws of the scores: the expected answer on [0, 1] for bounded ratings, else the location.
+
+        `x` are draws of locations; those of the judged items by default.
+        """
+        group = self.evidence.groups[0]
+        x = self.x if x is None else x
         if not (group.rates and group.bounded):
             return x
         scores, point = np.empty_like(x), np.zeros(x.shape[1])

@@ -31,11 +31,15 @@ from steelyard.observations import (
     Choices,
     Comparisons,
     FloatArray,
+    IntArray,
     Mixed,
     Observations,
     Rankings,
     Ratings,
 )
+
+PREDICTED = "predicted"
+"""In the column `interval`: nobody judged the item, and its score is predicted from covariates."""
 
 _EFFECTS = {
     "none": "no differences between annotators",
@@ -95,29 +99,37 @@ class CalibratedScale(Model):
         """
         self.check_kind(observations)
         evidence = Evidence.of(self.name, observations, gold, covariates)
-        choice_seed, chain_seed = np.random.SeedSequence(self.seed).spawn(2)
+        choice_seed, chain_seed, prediction_seed = np.random.SeedSequence(self.seed).spawn(3)
         effects = self.annotator_effects
         camps = opposition(evidence)
         choice = choose_rung(evidence, camps, choice_seed) if effects == "auto" else Choice(effects)
         posterior = sample(evidence, RUNGS[choice.rung], self.draws, chain_seed)
         scale = _Scaled.of(posterior, self.level)
         judgments, annotators = count_by_item(observations, *observations.incidence())
-        is_judged = judgments > 0
+        others, predicted = _predicted(posterior, covariates, judgments, self.level, prediction_seed)
+        is_scored = judgments > 0
+        is_scored[others] = True
         whole = [np.full(len(observations.items), np.nan) for _ in range(4)]
-        for values, part in zip(whole, (scale.score, scale.sd, scale.lower, scale.upper), strict=True):
-            values[evidence.item] = part
-        score, sd, lower, upper = (np.where(is_judged, values, np.nan) for values in whole)
         draws = np.full((len(scale.draws), len(observations.items)), np.nan)
-        draws[:, evidence.item] = scale.draws
+        for place, part in ((evidence.item, scale), (others, predicted)):
+            for values, own in zip(whole, (part.score, part.sd, part.lower, part.upper), strict=True):
+                values[place] = own
+            draws[:, place] = part.draws
+        score, sd, lower, upper = (np.where(is_scored, values, np.nan) for values in whole)
         table = score_table(
             observations.items,
             score,
-            _unit(evidence, score, is_judged),
+            _unit(evidence, score, is_scored),
             Uncertainty("posterior", draws, sd, lower, upper),
             judgments,
             annotators,
             bounds=evidence.groups[0].scale if evidence.groups[0].bounded else None,
             level=self.level,
+        ).with_columns(
+            pl.when((pl.col("judgments") == 0) & pl.col("score").is_not_null())
+            .then(pl.lit(PREDICTED))
+            .otherwise("interval")
+            .alias("interval")
         )
         alarms = self._alarms(posterior, judgment_warnings(evidence, camps, observations.annotators), score, sd)
         return Fit(
@@ -125,7 +137,7 @@ class CalibratedScale(Model):
             self.settings(),
             table,
             _annotators(observations, posterior, self.level),
-            (*alarms, *_notes(posterior, choice), *_covariate_notes(posterior, covariates)),
+            (*alarms, *_notes(posterior, choice), *_covariate_notes(posterior, covariates, len(others))),
             posterior.sweeps,
             posterior.diagnostics.converged,
             aligned_draws(table, observations.items, draws),
@@ -161,8 +173,10 @@ class _Scaled:
     draws: FloatArray
 
     @classmethod
-    def of(cls, posterior: Posterior, level: float) -> _Scaled:
-        x, draws = posterior.x, posterior.scores()
+    def of(cls, posterior: Posterior, level: float, x: FloatArray | None = None) -> _Scaled:
+        """Scale the posterior of the judged items, or of the locations `x`."""
+        x = posterior.x if x is None else x
+        draws = posterior.scores(x)
         half = special.ndtri((1 + level) / 2) * x.std(axis=0, ddof=1)
         ends = [x.mean(axis=0) - half, x.mean(axis=0) + half]
         score, sd = draws.mean(axis=0), draws.std(axis=0, ddof=1)
@@ -176,6 +190,25 @@ class _Scaled:
         low, high = group.scale
         width = high - low
         return cls(low + width * score, width * sd, low + width * ends[0], low + width * ends[1], low + width * draws)
+
+
+def _predicted(
+    posterior: Posterior,
+    covariates: Covariates | None,
+    judgments: IntArray,
+    level: float,
+    seed: np.random.SeedSequence,
+) -> tuple[NDArray[np.intp], _Scaled]:
+    """Predict the scores of items that nobody judged, where covariates of them are known."""
+    evidence = posterior.evidence
+    others = np.setdiff1d(np.flatnonzero(judgments == 0), evidence.item)
+    columns = np.zeros((0, 0 if evidence.columns is None else evidence.columns.shape[1]))
+    if covariates is None or not columns.shape[1] or not len(others):
+        others = others[:0]
+    else:
+        columns, can_predict = covariates.projected(evidence.item, others)
+        others, columns = others[can_predict], columns[can_predict]
+    return others, _Scaled.of(posterior, level, posterior.predicted(columns, np.random.default_rng(seed)))
 
 
 def _unit(evidence: Evidence, score: FloatArray, judged: NDArray[np.bool_]) -> FloatArray:
@@ -257,7 +290,7 @@ def _notes(posterior: Posterior, choice: Choice) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _covariate_notes(posterior: Posterior, covariates: Covariates | None) -> tuple[str, ...]:
+def _covariate_notes(posterior: Posterior, covariates: Covariates | None, n_predicted: int) -> tuple[str, ...]:
     """Say how much of the scores' variance the covariates explain, and what is missing from them."""
     explained = posterior.explained()
     if covariates is None or explained is None:
@@ -265,7 +298,8 @@ def _covariate_notes(posterior: Posterior, covariates: Covariates | None) -> tup
     names = ", ".join(covariates.names)
     note = f"prior: {names} explain{'s' if len(covariates.names) == 1 else ''} {100 * explained:.0f} % of the variance"
     unknown = f"; {covariates.missing:,} unknown values are set to the mean" if covariates.missing else ""
-    return (f"{note} between items{unknown}",)
+    predicted = f"{n_predicted:,} items that nobody judged have predicted scores (interval: {PREDICTED})"
+    return (f"{note} between items{unknown}", *([predicted] if n_predicted else []))
 
 
 def _effects(evidence: Evidence, choice: Choice) -> str:

@@ -64,7 +64,7 @@ class Levels(NamedTuple):
                 f"{by_strength}: strengths with fewer than {FEWEST_ANSWERS} answers are merged with the next ones"
             )
         if level < 2:
-            notes.append("only one strength of preference can be told apart, so only who won counts")
+            notes.append("only one strength of preference can be distinguished, so only the winners are used")
         return cls(level_of[strength], level, tuple(notes))
 
 
@@ -312,7 +312,7 @@ class CumulativeLink(LatentScale):
             return levels
         note = (
             "the strengths of the preferences are unrelated to the scores "
-            f"(log evidence {gain:.0f} against using them), so only who won counts"
+            f"(log evidence {gain:.0f} against using them), so only the winners are used"
         )
         return Levels(np.zeros(len(observations), np.int8), 0, (*levels.notes, note))
 

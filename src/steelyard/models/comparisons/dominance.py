@@ -26,6 +26,9 @@ from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 ONE_SOURCE = "items compared within a single graph have no interval: its comparisons are one ranking, not a sample"
 CYCLES = "{cyclic} of {graphs} graphs have a cycle; the items on a cycle count as tied"
 
+UNEQUAL_GRAPHS = (
+    "graphs have {least} to {most} items; dominance is averaged with the number of other items in a graph as weight"
+)
 WITHIN_SOURCE = (
     "ranks are within the column 'source', which numbers the sets of connected items; they have no intervals"
 )
@@ -82,6 +85,11 @@ class DominanceGraphs:
         return np.where(last > 1, (last - self.rank) / np.maximum(last - 1, 1), 0.5)
 
     @property
+    def weight(self) -> FloatArray:
+        """The weight of a row in averages over graphs: how many other items its graph has."""
+        return (np.bincount(self.graph)[self.graph] - 1).astype(np.float64)
+
+    @property
     def consistency(self) -> Consistency:
         """Count the cycles."""
         cyclic = np.unique(self.graph[self.in_cycle])
@@ -95,7 +103,8 @@ class Dominance(Model):
     Ties collapse into one vertex, and so do the items of a cycle, which contradict each other. Each annotator's
     answers about one source are a graph of their own. What a source is: a task, where an answer to one holds
     several comparisons (`source = "task"`); else the items that comparisons connect (`source = "items"`).
-    An item in several graphs gets its mean dominance. Within one source there is no interval.
+    An item in several graphs gets its mean dominance, weighted by the number of other items in each graph, so that a
+    small graph counts less. Within one source there is no interval.
     """
 
     name: ClassVar[str] = "dominance"
@@ -127,11 +136,15 @@ class Dominance(Model):
         comparisons = as_comparisons(observations)
         n_items = len(comparisons.items)
         judgments, annotators = count_by_item(comparisons, *both_sides(comparisons))
-        count = np.bincount(graphs.item, minlength=n_items)
+        weight = graphs.weight
+        total = np.bincount(graphs.item, weight, minlength=n_items)
         with np.errstate(invalid="ignore"):
-            score = np.bincount(graphs.item, graphs.dominance, minlength=n_items) / count
-            unit_score = np.bincount(graphs.item, graphs.unit_rank, minlength=n_items) / count
+            score = np.bincount(graphs.item, weight * graphs.dominance, minlength=n_items) / total
+            unit_score = np.bincount(graphs.item, weight * graphs.unit_rank, minlength=n_items) / total
         uncertainty, notes = self._resampled(comparisons, graphs, n_items)
+        if weight.min() < weight.max() and (np.bincount(graphs.item) > 1).any():
+            sizes = int(weight.min()) + 1, int(weight.max()) + 1
+            notes = (*notes, UNEQUAL_GRAPHS.format(least=sizes[0], most=sizes[1]))
         table = score_table(comparisons.items, score, unit_score, uncertainty, judgments, annotators, level=self.level)
         consistency = graphs.consistency
         if consistency.cyclic:
@@ -165,10 +178,14 @@ class Dominance(Model):
         alone = units.per_item(graphs.item, graphs.graph, n_items) < 2
         draws = np.full((1, n_items), np.nan)
         if not alone.all():
-            dominance = graphs.dominance.astype(np.float64)
-            draws = resampled_means(
-                units, graphs.item, graphs.graph, dominance, n_items, replicates=self.draws, seed=self.seed
+            dominance, weight = graphs.dominance.astype(np.float64), graphs.weight
+            # Equal weights give exactly the mean; the same replicates of numerator and denominator give the ratio.
+            sums, weights = (
+                resampled_means(units, graphs.item, graphs.graph, each, n_items, replicates=self.draws, seed=self.seed)
+                for each in (weight * dominance, weight)
             )
+            with np.errstate(invalid="ignore"):
+                draws = sums / weights
         notes = (ONE_SOURCE,) if (in_graphs == 1).any() else ()
         if (alone & (in_graphs > 1)).any():
             notes = (*notes, ALONE.format(units=units.kind))

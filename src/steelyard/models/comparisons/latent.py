@@ -130,6 +130,14 @@ class LatentScale(Model):
         self.check_kind(observations)
         return self.solve(self._prepare(observations), ObservedSample(observations))
 
+    def point_scores(self, observations: Any) -> FloatArray:
+        """Return the scores of `fit` by item code, without intervals and warnings; NaN for items not judged."""
+        ready = self._prepare(observations)
+        estimate = maximise(
+            ready.likelihood, prior_sd=self._prior_sd, tolerance=1e-4, max_iterations=self.max_iterations
+        )
+        return _widened(estimate.theta - estimate.theta.mean(), ready.items, len(observations.items))
+
     def solve(self, ready: Prepared, sample: Sample) -> Fit:
         """Score every item from a likelihood made ready."""
         gap_notes = self._gaps(ready, sample.items)
@@ -170,7 +178,7 @@ class LatentScale(Model):
                 f"{self.name} has no finite scores without a prior: {'; '.join(sentences)}.",
                 "Set prior_sd (2 is the default of bradley_terry), or judge the missing pairs.",
             )
-        sentences = [f"{sentence}: the prior determines it" for sentence in sentences]
+        sentences = [f"{sentence}, so the prior determines it" for sentence in sentences]
         for sentence in sentences:
             warnings.warn(f"{self.name}: {sentence}.", SteelyardWarning, stacklevel=5)
         return sentences
@@ -203,7 +211,7 @@ class LatentScale(Model):
         units = sample.units()
         if units.kind == "judgments" or units.size >= LEAST_UNITS:
             return units
-        notes.append(f"only {units.size} {units.kind}: too few to resample, so single judgments are the unit")
+        notes.append(f"only {units.size} {units.kind}: too few to resample, so single judgments are resampled instead")
         return sample.single()
 
     def _table(

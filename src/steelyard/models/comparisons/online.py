@@ -108,9 +108,7 @@ def won_and_lost(left: IntArray, right: IntArray, outcome: NDArray[np.int8]) -> 
     return np.concatenate([left[up], right[down]]), np.concatenate([right[up], left[down]])
 
 
-def gap_notes(
-    name: str, comparisons: Comparisons, so: str = "only the initial value determines its level"
-) -> tuple[str, ...]:
+def gap_notes(name: str, comparisons: Comparisons, so: str = "only the initial value determines it") -> tuple[str, ...]:
     """Warn of gaps in some comparisons, and return the notes."""
     return warn_of_gaps(
         name, comparisons.items, *won_and_lost(comparisons.left, comparisons.right, comparisons.outcome), so
@@ -124,7 +122,7 @@ def warn_of_gaps(name: str, items: Index, winner: IntArray, loser: IntArray, so:
     code = np.cumsum(compared, dtype=np.int32) - 1
     names = [name for name, is_compared in zip(items.ids, compared, strict=True) if is_compared]
     sentences = Gaps.find(code[winner], code[loser], names).sentences()
-    notes = tuple(f"{sentence}: {so}" for sentence in sentences)
+    notes = tuple(f"{sentence}; {so}" for sentence in sentences)
     for note in notes:
         warnings.warn(f"{name}: {note}.", SteelyardWarning, stacklevel=4)
     return notes

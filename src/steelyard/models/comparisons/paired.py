@@ -248,17 +248,21 @@ class Gaps:
             ]
         if self.islands:
             sentences.append(
-                f"{len(self.islands)} islands of items were never compared with one another: "
-                f"{_listed(self.islands)}; the data do not determine their order"
+                f"{len(self.islands)} groups of items were never compared with one another: "
+                f"{_listed(self.islands)}; the judgments do not determine their order"
             )
         # Of two sides of one gap the smaller is named: the other is "the rest".
         top, bottom = (
             [group for group in groups if 2 * len(group) <= self.n_items] for groups in (self.top, self.bottom)
         )
         if top:
-            sentences.append(f"never beaten: {_listed(top)}; the data do not determine how far above the other items")
+            sentences.append(
+                f"never beaten: {_listed(top)}; the judgments do not determine the distance to the items below"
+            )
         if bottom:
-            sentences.append(f"never won: {_listed(bottom)}; the data do not determine how far below the other items")
+            sentences.append(
+                f"never won: {_listed(bottom)}; the judgments do not determine the distance to the items above"
+            )
         return sentences
 
 

@@ -40,8 +40,11 @@ class GoldSplit:
             )
         return cls(gold, trusted, fold_of_item(labels.items, gold != UNKNOWN, folds, seed), notes)
 
-    def report(self, labels: LabelTally, probabilities: FloatArray) -> tuple[str, ...]:
-        """Say how well the items with gold were predicted, and who never met one."""
+    def report(self, labels: LabelTally, probabilities: FloatArray, *, uses_everyone: bool = False) -> tuple[str, ...]:
+        """Say how well the items with gold were predicted, and who never met one.
+
+        `uses_everyone`: whether annotators without gold items count as average ones, rather than not at all.
+        """
         test_items = np.flatnonzero((self.gold != UNKNOWN) & ~np.isnan(probabilities).any(axis=1))
         votes = labels.votes[test_items]
         ours = label_accuracy(probabilities[test_items], self.gold[test_items])
@@ -52,7 +55,8 @@ class GoldSplit:
             *self.notes,
         )
         if unmet:
-            notes += (f"{unmet} annotators judged no item with gold; their labels do not count",)
+            consequence = "they count as average annotators" if uses_everyone else "their labels do not count"
+            notes += (f"{unmet} annotators judged no item with gold; {consequence}",)
         return notes
 
 

@@ -1,4 +1,8 @@
-"""Gold-calibrated labels: naive Bayes with each annotator's confusion on gold items (Snow et al. 2008, §5.1)."""
+"""Gold-calibrated labels: naive Bayes with each annotator's confusion on gold items (Snow et al. 2008, §5.1).
+
+By default, confusion matrices are drawn from their posterior under a population of annotators, and the likelihood is
+tempered by what gold items show. The paper's form is `GoldCalibrated.as_published()`.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ from scipy import special
 from steelyard.errors import DataError
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, gold_labels, need_gold, with_gold_classes
+from steelyard.models.labels.class_draws import ClassDraws
 from steelyard.models.labels.cross_validation import GoldSplit, gold_annotator_table, label_accuracy
 from steelyard.models.labels.majority import expected_accuracy
 from steelyard.models.labels.observed import ObservedLabels
@@ -28,26 +33,44 @@ from steelyard.observations import UNKNOWN, FloatArray, IntArray, Labels
 class GoldCalibrated(Model):
     """Weight each vote by the annotator's confusion matrix on gold items.
 
-    log P(c | labels) = log π_c + Σ_w log θ_w[c, y_w] + const, with θ_w the annotator's confusion on gold items plus
-    `smoothing`. Items with gold are predicted by cross-validation, never by their own gold. The interval of the
-    probability comes from the Dirichlet posteriors of the confusions, by the delta method on the log-odds.
+    log P(c | labels) = log π_c + t Σ_w log θ_w[c, y_w] + const. Items with gold are predicted by cross-validation,
+    never by their own gold. By default θ_w is drawn from its posterior under a population of annotators, π from that
+    of the classes' proportions among gold items, and the exponent t from that given the cross-validated gold items:
+    annotators err on the same items, so t is often below 1. Probabilities and intervals are over these draws. With
+    `confusion_prior = "none"`, θ_w is the annotator's confusion plus `smoothing`, as published, and the interval is a
+    delta method.
     """
 
     name: ClassVar[str] = "gold_calibrated"
     accepts: ClassVar[tuple[str, ...]] = ("labels",)
 
-    smoothing: Annotated[float, Field(gt=0, description="pseudo-count of every cell of a confusion matrix")] = 1.0
+    confusion_prior: Annotated[
+        Literal["learned", "none"],
+        Field(description="prior of confusion matrices: learned from all annotators, or only the smoothing"),
+    ] = "learned"
+    calibrate: Annotated[bool, Field(description="temper the likelihood by gold items; only with a learned prior")] = (
+        True
+    )
+    smoothing: Annotated[
+        float, Field(gt=0, description="pseudo-count of every cell of a confusion matrix, without a learned prior")
+    ] = 1.0
     prior: Annotated[
-        Literal["uniform", "gold"],
-        Field(description="prior of the classes: uniform, or their proportions among gold items"),
-    ] = "uniform"
+        Literal["gold", "uniform"],
+        Field(description="prior of the classes: their proportions among gold items, or uniform"),
+    ] = "gold"
     folds: Annotated[int, Field(ge=2, description="number of cross-validation folds over items with gold")] = 20
     disputed: Annotated[
         float,
         Field(gt=0.5, le=1, description="fraction of votes against a gold label above which it is ignored; 1: never"),
     ] = 0.9
     level: Annotated[float, Field(gt=0, lt=1, description="coverage of the intervals")] = 0.95
-    seed: Annotated[int, Field(ge=0, description="random seed of the folds")] = 0
+    draws: Annotated[int, Field(ge=20, description="number of posterior draws, with a learned prior")] = 100
+    seed: Annotated[int, Field(ge=0, description="random seed of folds and draws")] = 0
+
+    @classmethod
+    def as_published(cls, *, seed: int = 0) -> GoldCalibrated:
+        """Return the model of Snow et al. (2008): one pseudo-count per cell, equal classes, all gold trusted."""
+        return cls(confusion_prior="none", prior="uniform", disputed=1.0, seed=seed)
 
     @null_without_evidence
     def fit(self, observations: Labels, gold: Gold | None = None) -> Fit:
@@ -62,16 +85,22 @@ class GoldCalibrated(Model):
         codes = gold_labels(self.name, labels, gold_answers)
         split = GoldSplit.of(labels, codes, self.folds, self.seed, self.disputed)
         left_out = labels.left_out(split.trusted, split.fold)
-        log_prior = self._log_prior(split, len(labels.classes))
-        probabilities = self.posterior(labels, left_out, log_prior)
-        expected, variance = self._moments(left_out)
-        interval = log_odds_interval(probabilities, log_prior + expected, variance, self.level)
+        if self.confusion_prior == "learned":
+            sample = ClassDraws.of(labels, left_out, split, self._class_counts(split, labels), self)
+            probabilities, interval, method = sample.probabilities, sample.interval, "posterior"
+            notes = split.report(labels, probabilities, uses_everyone=True) + sample.notes
+        else:
+            log_prior = self._log_prior(split, labels)
+            probabilities = self.posterior(labels, left_out, log_prior)
+            expected, variance = self._moments(left_out)
+            interval, method = log_odds_interval(probabilities, log_prior + expected, variance, self.level), "model"
+            notes = split.report(labels, probabilities)
         return Fit(
             self.name,
             self.settings(),
-            label_table(labels, probabilities, interval, "model", counts=labels.counts),
+            label_table(labels, probabilities, interval, method, counts=labels.counts),
             gold_annotator_table(labels, split.trusted, self.level, self.smoothing),
-            split.report(labels, probabilities),
+            notes,
         )
 
     def posterior(self, labels: LabelTally, left_out: LeftOut, log_prior: FloatArray) -> FloatArray:
@@ -82,16 +111,22 @@ class GoldCalibrated(Model):
         score[labels.votes.sum(axis=1) == 0] = np.nan
         return np.asarray(special.softmax(score, axis=1))
 
-    def _log_prior(self, split: GoldSplit, n_classes: int) -> FloatArray:
-        """Return log π: one row, or with `prior = "gold"` one for each item, its own fold left out."""
-        if self.prior == "uniform":
-            return np.full((1, n_classes), -np.log(n_classes))
+    def _class_counts(self, split: GoldSplit, labels: LabelTally) -> FloatArray:
+        """Return the gold items of every class without each fold (rows), and in the last row all, each plus one."""
+        n_classes = len(labels.classes)
         has_gold = split.trusted != UNKNOWN
         total = np.bincount(split.trusted[has_gold], minlength=n_classes)
         cell = split.fold[has_gold].astype(np.int64) * n_classes + split.trusted[has_gold]
         n_folds = int(split.fold.max()) + 1
         own = np.bincount(cell, minlength=n_folds * n_classes).reshape(n_folds, n_classes)
-        counts = np.concatenate([total - own, total[None]]) + self.smoothing
+        return np.asarray(np.concatenate([total - own, total[None]]) + 1.0)
+
+    def _log_prior(self, split: GoldSplit, labels: LabelTally) -> FloatArray:
+        """Return log π: one row, or with `prior = "gold"` one for each item, its own fold left out."""
+        n_classes = len(labels.classes)
+        if self.prior == "uniform":
+            return np.full((1, n_classes), -np.log(n_classes))
+        counts = self._class_counts(split, labels)
         # The fold UNKNOWN is −1, and so reads the last row: all gold.
         return np.asarray(np.log(counts / counts.sum(axis=1, keepdims=True))[split.fold])
 
@@ -121,8 +156,7 @@ def accuracy_by_annotators(
     samples, majority and calibrated (mean accuracy), gain (their difference), gain_lower and gain_upper (the middle
     95 % over samples; null for one).
     """
-    # As the paper did it: all gold is trusted.
-    model = model or GoldCalibrated(disputed=1.0)
+    model = model or GoldCalibrated.as_published()
     need_annotators("accuracy_by_annotators", labels)
     codes = gold_labels("accuracy_by_annotators", labels, gold)
     rng = np.random.default_rng(seed)
@@ -159,11 +193,11 @@ def _sample(labels: Labels, gold: IntArray, k: int, rng: np.random.Generator) ->
 
 def _sampled_accuracy(labels: Labels, codes: IntArray, model: GoldCalibrated) -> tuple[float, float]:
     tally = ObservedLabels(labels)
-    split = GoldSplit.of(tally, codes, model.folds, model.seed, model.disputed)
-    left_out = tally.left_out(split.trusted, split.fold)
-    log_prior = model._log_prior(split, len(labels.classes))
     judged_items = np.unique(labels.item)
-    probabilities = model.posterior(tally, left_out, log_prior)[judged_items]
+    gold = {labels.items[int(item)]: labels.classes[int(codes[item])] for item in judged_items}
+    fit = model.solve(tally, gold)
+    columns = [f"p({name})" for name in labels.classes.ids]
+    probabilities = fit.scores.select(columns).to_numpy()[judged_items]
     return expected_accuracy(tally.votes[judged_items], codes[judged_items]), label_accuracy(
         probabilities, codes[judged_items]
     )

@@ -60,14 +60,22 @@ class ObservedLabels(LabelTally):
         own = np.bincount(cell[counted], minlength=len(pairs) * k * k).reshape(len(pairs), k, k)
         key = labels.annotator.astype(np.int64)
         key[left_out] = n + inverse
-        return LeftOutLabels(labels, np.concatenate([total, total[pairs % n] - own]), key)
+        return LeftOutLabels(
+            labels,
+            np.concatenate([total, total[pairs % n] - own]),
+            key,
+            np.concatenate([np.arange(n), pairs % n]).astype(np.int32),
+            np.concatenate([np.full(n, UNKNOWN), pairs // n]).astype(np.int32),
+        )
 
 
 class LeftOutLabels(LeftOut):
-    """The counts, and the key of every label."""
+    """The counts, the key of every label, and the annotator and fold of every key."""
 
-    def __init__(self, labels: Labels, counts: FloatArray, key: NDArray[np.int64]) -> None:
-        self.labels, self.counts, self.key = labels, counts, key
+    def __init__(
+        self, labels: Labels, counts: FloatArray, key: NDArray[np.int64], annotator: IntArray, fold: IntArray
+    ) -> None:
+        self.labels, self.counts, self.key, self.annotator, self.fold = labels, counts, key, annotator, fold
 
     def summed(self, values: FloatArray) -> FloatArray:
         """Look every label's values up."""

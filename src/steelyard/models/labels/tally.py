@@ -14,14 +14,16 @@ class LeftOut(ABC):
     """How annotators answered gold items, for every label without the gold of its own item's fold.
 
     `counts[key]` is a confusion (true, given). The first keys are the annotators, with all their gold; the further
-    ones are an annotator without one fold.
+    ones are an annotator without one fold. `annotator` and `fold` are those of every key, UNKNOWN for all folds.
     """
 
     counts: FloatArray
+    annotator: IntArray
+    fold: IntArray
 
     @abstractmethod
     def summed(self, values: FloatArray) -> FloatArray:
-        """Add up, for every item, the values (key, true, given) of its labels, a column for each true class."""
+        """Add up, for every item, the values (key, column, given) of its labels; a column is usually a true class."""
 
 
 class LabelTally(ABC):

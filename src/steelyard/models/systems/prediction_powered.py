@@ -1,15 +1,17 @@
 """Prediction-powered means: a judge scores every item, people a random sample of them, and the interval is still valid.
 
 The estimate is θ̂ = mean over people's items of (y − λf) + λ · mean of f over the other items (PPI++, Angelopoulos,
-Duchi & Zrnic 2023), where y is people's score of an item and f the judge's. λ minimises the variance: a judge who
-is useless gets λ = 0, and the estimate is that of people alone. With known probabilities of being judged by people the
-estimate is the augmented inverse-probability weighted one (AIPW, Robins, Rotnitzky & Zhao 1994).
+Duchi & Zrnic 2023), where y is people's score of an item and f the judge's. λ minimises the variance, and is shrunk as
+far as chance could have produced it: a judge who is useless gets λ = 0, and the estimate is that of people alone. With
+known probabilities of being judged by people the estimate is the augmented inverse-probability weighted one (AIPW,
+Robins, Rotnitzky & Zhao 1994).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -122,7 +124,9 @@ def powered_mean(
     elif folds >= 2:
         weights = _fold_weights(y, f, f_other, folds, clip)
     else:
-        weights = np.full(len(y), optimal_weight(y, f, f_other, clip=clip))
+        chosen = optimal_weight(y, f, f_other, clip=clip)
+        # The reference implementation does not shrink.
+        weights = np.full(len(y), chosen * (_established(y, f) if interval == "t" else 1.0))
     mean_weight = float(weights.mean())
     imputed = mean_weight * f_other
     rectifier = y - weights * f
@@ -132,6 +136,8 @@ def powered_mean(
     fitted = ddof + (interval == "t" and weight is None and len(f_other) > 0)
     half = _half_width([(imputed, ddof), (rectifier, fitted)], level, interval)
     people_half = _half_width([(y, ddof)], level, interval)
+    if interval == "t" and weight is None and half > people_half:
+        value, half, mean_weight = float(y.mean()), people_half, 0.0
     return PoweredMean(
         value,
         value - half,
@@ -165,31 +171,51 @@ def stratified_mean(
     codes = np.unique(own)
     sizes = np.array([(own == c).sum() + (other == c).sum() for c in codes], np.float64)
     share = sizes / sizes.sum()
-    weight = _stratified_weight(y, f, own, f_other, other, codes, share)
-    value = variance = people_variance = people_mean = freedom = squares = 0.0
-    for c, part in zip(codes, share, strict=True):
-        rectifier, imputed = (y - weight * f)[own == c], weight * f_other[other == c]
-        if not len(imputed):
-            # People judged everything in the stratum: the judge is not needed.
-            rectifier = y[own == c]
+    within = [array - np.array([array[own == c].mean() for c in range(len(codes))])[own] for array in (y, f)]
+    weight = _stratified_weight(y, f, own, f_other, other, codes, share) * _established(*within)
+    strata_of = [(part, own == c, other == c) for c, part in zip(codes, share, strict=True)]
+    powered, alone = (_stratified_sum(y, f, f_other, strata_of, one, level) for one in (weight, 0.0))
+    if powered.half > alone.half:
+        powered, weight = alone, 0.0
+    value, half = powered.value, powered.half
+    total = len(y) + len(f_other)
+    return PoweredMean(
+        value, value - half, value + half, weight, len(y), total, _correlation(y, f), alone.value, alone.half
+    )
+
+
+class _StratifiedSum(NamedTuple):
+    value: float
+    half: float
+
+
+def _stratified_sum(
+    y: FloatArray,
+    f: FloatArray,
+    f_other: FloatArray,
+    strata: Sequence[tuple[float, np.ndarray[Any, Any], np.ndarray[Any, Any]]],
+    weight: float,
+    level: float,
+) -> _StratifiedSum:
+    """Add up the estimates of the strata, given λ; each stratum is its share, people's items and the other items."""
+    value = variance = freedom = squares = noise = 0.0
+    for part, own, other in strata:
+        rectifier, imputed = (y - weight * f)[own], weight * f_other[other]
+        if not len(imputed) or weight == 0:
+            # People judged everything in the stratum, or the judge is of no use.
+            rectifier, imputed = y[own], imputed[:0]
         mean = float(rectifier.mean() + (imputed.mean() if len(imputed) else 0.0))
+        one = rectifier.var(ddof=1) / len(rectifier) + (imputed.var(ddof=1) / len(imputed) if len(imputed) > 1 else 0.0)
         value += part * mean
         squares += part * mean**2
-        one = rectifier.var(ddof=1) / len(rectifier) + (imputed.var(ddof=1) / len(imputed) if len(imputed) > 1 else 0.0)
+        noise += part * one
         variance += part**2 * one
         freedom += (part**2 * one) ** 2 / (len(rectifier) - 1)
-        people_mean += part * y[own == c].mean()
-        people_variance += part**2 * y[own == c].var(ddof=1) / (own == c).sum()
-    # The items stand for a larger population, in which the strata may have other sizes.
-    between = max(0.0, squares - value**2) / (len(y) + len(f_other))
-    variance, people_variance = variance + between, people_variance + between
+    # The items stand for a larger population, in which the strata may have other sizes. The means of the strata differ
+    # by chance too, which is taken off.
+    between = max(0.0, squares - value**2 - (noise - variance)) / (len(y) + len(f_other))
     quantile = float(special.stdtrit(variance**2 / freedom if freedom > 0 else len(y) - 1, (1 + level) / 2))
-    half, people_half = quantile * np.sqrt(variance), quantile * np.sqrt(people_variance)
-    total = len(y) + len(f_other)
-    correlation = _correlation(y, f)
-    return PoweredMean(
-        value, value - half, value + half, weight, len(y), total, correlation, people_mean, float(people_half)
-    )
+    return _StratifiedSum(value, quantile * float(np.sqrt(variance + between)))
 
 
 def weighted_mean(
@@ -213,7 +239,7 @@ def weighted_mean(
     people_mean = float((share * np.where(judged, y, 0.0)).sum() / share.sum())
     own = np.where(judged, y - people_mean, 0.0)
     centred = f - f.mean()
-    weight = _weighted_lambda(own, centred, share)
+    weight = _weighted_lambda(own, centred, share) * _established(share * own, centred * (1 - share))
     corrections = weight * centred + share * (own - weight * centred)
     quantile = float(special.stdtrit(judged.sum() - 1, (1 + level) / 2))
     count = int(judged.sum())
@@ -221,8 +247,37 @@ def weighted_mean(
     half = quantile * float(corrections.std()) / np.sqrt(len(y)) * np.sqrt(count / (count - 2))
     people_half = quantile * float((share * own).std()) / np.sqrt(len(y)) * np.sqrt(count / (count - 1))
     value = people_mean + float(corrections.mean())
+    if half > people_half:
+        value, half, weight = people_mean, people_half, 0.0
     correlation = _correlation(y[judged], f[judged])
     return PoweredMean(value, value - half, value + half, weight, count, len(y), correlation, people_mean, people_half)
+
+
+def sampling_probabilities(
+    errors: FloatArray, error_strata: np.ndarray[Any, Any], strata: np.ndarray[Any, Any], count: int
+) -> FloatArray:
+    """Return the probability of asking people about each item, in proportion to the judge's error in its stratum.
+
+    `errors` are people's scores minus the judge's in a pilot, and `error_strata` the strata of these items. The
+    variances of the strata are shrunk towards each other as far as their differences can be chance (empirical Bayes),
+    and no probability is less than half of the uniform one. About `count` items are drawn.
+    """
+    centred = np.asarray(errors, np.float64) - np.mean(errors)
+    codes = np.unique(strata)
+    logs, freedom = np.zeros(len(codes)), np.zeros(len(codes))
+    for place, code in enumerate(codes):
+        own = centred[error_strata == code]
+        freedom[place] = len(own) - 1
+        logs[place] = np.log(max(float(own.var(ddof=1)), 1e-12)) if len(own) > 1 else np.nan
+    is_known = np.isfinite(logs)
+    sd = np.ones(len(codes))
+    if is_known.sum() > 1 and centred.any():
+        chance = float(special.polygamma(1, np.maximum(freedom[is_known], 1) / 2).mean())
+        spread = float(logs[is_known].var(ddof=1))
+        keep = max(0.0, 1 - chance / spread) if spread > 0 else 0.0
+        sd[is_known] = np.exp(keep * (logs[is_known] - logs[is_known].mean()) / 2)
+    share = 0.5 + 0.5 * (sd / sd.mean())[np.searchsorted(codes, strata)]
+    return np.asarray(np.minimum(1.0, share * count / share.sum()), np.float64)
 
 
 def check_random(f: FloatArray, f_other: FloatArray, name: str = "") -> None:
@@ -272,6 +327,13 @@ def _half_width(parts: list[tuple[FloatArray, int]], level: float, interval: Int
     below = sum(variance**2 / (n - 1) for variance, n in variances)
     freedom = total**2 / below if below > 0 else max(n for _, n in variances) - 1
     return float(special.stdtrit(freedom, (1 + level) / 2) * np.sqrt(total))
+
+
+def _established(y: FloatArray, f: FloatArray) -> float:
+    """Return the part of a regression weight that chance is not expected to produce: 1 − 1/F, and 0 for F below 1."""
+    r = _correlation(y, f)
+    chance = (1 - r * r) / max(1, len(y) - 2)
+    return max(0.0, 1 - chance / (r * r)) if r else 0.0
 
 
 def _correlation(y: FloatArray, f: FloatArray) -> float:

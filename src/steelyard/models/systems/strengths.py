@@ -61,7 +61,7 @@ def fit_strengths(observations: Observations, model: LatentScale) -> Strengths:
     if not sentences and prepared.is_tie_unbounded():
         sentences = [UNBOUNDED_TIES]
     prior_sd = FALLBACK_PRIOR_SD if sentences or not gaps.finite_without_prior else None
-    notes = [f"{sentence}: the prior determines it" for sentence in sentences]
+    notes = [f"{sentence}, so the prior determines it" for sentence in sentences]
     model = replace(model, prior_sd=prior_sd)
     prepared = model._prepare(observations)
     estimate = maximise(

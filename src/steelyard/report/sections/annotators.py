@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from steelyard.analysis.analysis import Analysis
+from steelyard.analysis.annotator_profile import annotator_profile
 from steelyard.analysis.history import observations_of
 from steelyard.models.labels.majority import wilson
 from steelyard.observations import Labels
@@ -64,7 +65,58 @@ def section(analysis: Analysis) -> Section:
         people = " Models are compared with people only, and people only with people." if has_models else ""
         text = f"Agreement is the {measure}; excluded annotators are not among the other annotators.{people}"
         blocks.append(Prose(text))
+    blocks += _rater_effects(analysis)
     return Section("annotators", TITLE, tuple(blocks), tuple(absent))
+
+
+def _rater_effects(analysis: Analysis) -> list[Block]:
+    """Return what infit, severity and drift mean, how work changes within sessions, and what is worth discussing."""
+    effects = analysis.rater_effects
+    if effects.annotators.is_empty():
+        return []
+    text = (
+        "Infit and outfit are mean squares of the deviations from what all answers together predict, weighted by "
+        "information and unweighted: 1 is as expected; an infit above the mean + 2 standard deviations is flagged."
+    )
+    if effects.annotators["severity"].drop_nulls().len():
+        text += (
+            " Severity is in logits above the average annotator (0.3 lowers a rating in the middle of the scale by 7 % "
+            "of its length), and drift is its change from the first answer to the last."
+        )
+    blocks: list[Block] = [Prose(text)]
+    change = effects.mean_change.row(0, named=True)
+    if change["time_change"] is not None:
+        blocks.append(
+            Prose(
+                "From the beginning to the end of a session, the time per answer changes by "
+                f"{_percents(change, 'time_change')} and the mean deviation by "
+                f"{_numbers(change, 'error_change')} standard deviations."
+            )
+        )
+    rows = [
+        (name, finding.aspect, finding.sentence)
+        for name in analysis.annotators.filter(pl.col("excluded").is_null())["annotator"].to_list()
+        for finding in annotator_profile(analysis, name).findings
+        if finding.notable
+    ]
+    if rows:
+        notes = pl.DataFrame(rows, schema=["annotator", "aspect", "finding"], orient="row")
+        columns = (text_column("annotator", "annotator", 40), text_column("aspect", "aspect"))
+        caption = "What is worth discussing with annotators; each can have a good reason."
+        blocks.append(Table("findings", caption, notes, (*columns, text_column("finding", "finding", 400))))
+    return blocks
+
+
+def _percents(row: Row, name: str) -> str:
+    values = [f"{100 * row[key]:+.0f}".replace("-", "−") for key in (name, f"{name}_lower", f"{name}_upper")]
+    return f"{values[0]} % ({values[1]} to {values[2]})"
+
+
+def _numbers(row: Row, name: str) -> str:
+    if row[name] is None:
+        return "an unknown number of"
+    values = [f"{row[key]:+.2f}".replace("-", "−") for key in (name, f"{name}_lower", f"{name}_upper")]
+    return f"{values[0]} ({values[1]} to {values[2]})"
 
 
 def _accuracy(analysis: Analysis, table: pl.DataFrame) -> list[Block]:
@@ -131,9 +183,14 @@ def _table(table: pl.DataFrame, counts_models: bool) -> Table:
         columns.insert(1, text_column("kind", "kind"))
     optional = [
         ("median_seconds", number_column("median_seconds", "median seconds")),
+        ("first_action", number_column("first_action", "seconds to first action")),
+        ("changed", share_column("changed", "changed before sending")),
         ("agreement", interval_column("agreement", "agreement")),
         ("bias", number_column("bias", "bias")),
         ("noise", number_column("noise", "noise")),
+        ("infit", number_column("infit", "infit")),
+        ("severity", interval_column("severity", "severity")),
+        ("drift", interval_column("drift", "drift")),
         ("accuracy", interval_column("accuracy", "checks right")),
         ("checks", count_column("checks", "checks")),
         ("self_consistency", number_column("self_consistency", "self-consistency")),

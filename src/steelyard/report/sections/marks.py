@@ -101,6 +101,6 @@ def _severities(analysis: Analysis) -> list[Block]:
         if agreement.severities.height:
             table = agreement.severities.with_columns(pl.col("first", "second").replace("", "not marked"))
             name = "severities" if len(analysis.mark_agreement) == 1 else f"severities-{stage}"
-            caption = "Severities that two annotators gave to the same characters, of those that either marked."
+            caption = "Severities that two annotators gave to the same characters, if at least one marked them."
             tables.append(Table(name, caption, table, columns))
     return list(tables)

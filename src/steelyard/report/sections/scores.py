@@ -30,7 +30,7 @@ def section(analysis: Analysis) -> Section:
     """Return the ranking with intervals, as a chart and a table, by criterion."""
     fit = analysis.fit
     if isinstance(fit, str) and analysis.model_failed:
-        text = f"{fit} The judgments are complete, and all other parts of this report do not depend on the model."
+        text = f"{fit} No judgments are missing, and the other parts of this report do not depend on the model."
         return Section("scores", TITLE, (Prose(text),), absent=(fit,))
     if isinstance(fit, str):
         return Section("scores", TITLE, absent=(f"Scores: {fit}",))

@@ -26,6 +26,7 @@ MEASURES = {
     "split_half": "split-half reliability",
     "interval_width": "mean width of the intervals",
     "top_k": "probability that the top k are wrong",
+    "systems": "fraction of pairs of systems that differ significantly",
 }
 _SCHEMA = {
     "number": pl.Int64,
@@ -83,13 +84,12 @@ def rule_in_words(analysis: Analysis) -> str:
     what = {
         "split_half": f"the lower bound of the split-half reliability"
         f"{' (Spearman–Brown corrected)' if rule.spearman_brown else ''} is at least {rule.target:g}",
-        "interval_width": "the mean width of the intervals, at a level adjusted for all interim analyses, is at "
-        f"most {rule.target:g}",
+        "interval_width": f"the upper bound of the mean width of the intervals is at most {rule.target:g}",
         "top_k": f"the error probability of the top {rule.target:g} is small enough",
+        "systems": f"{100 * rule.target:g} % of the pairs of systems differ significantly",
     }[rule.measure]
     return (
         f"The study stops when {what}. There are at most {rule.interim_analyses} interim analyses, equally spaced over "
         f"the planned judgments; the probability of stopping too early at any of them is at most "
-        f"{100 * rule.alpha:g} % "
-        "(Bonferroni)."
+        f"{100 * rule.alpha:g} % (group-sequential bounds of Pocock)."
     )

@@ -23,6 +23,7 @@ from steelyard.study.config.tables import (
     AnnotatorSettings,
     Answers,
     Checks,
+    Embed,
     ItemsSource,
     Judges,
     Link,
@@ -32,6 +33,7 @@ from steelyard.study.config.tables import (
     Qualification,
     Quality,
     Rules,
+    ShownField,
     StageTable,
     Stop,
     StudyTable,
@@ -101,6 +103,7 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         annotators=table.annotators,
         page=table.page,
         answers=table.answers,
+        embed=table.embed,
         quality=table.quality,
         stop=table.stop,
         pay=table.pay,
@@ -161,11 +164,13 @@ def _known_keys(location: list[str]) -> list[str]:
     tables: dict[str, type[BaseModel]] = {
         "annotators": AnnotatorSettings,
         "page": Page,
+        "page.fields": ShownField,
         "answers": Answers,
         "pay": Pay,
         "link": Link,
         "prolific": Prolific,
         "judges": Judges,
+        "embed": Embed,
         "items": ItemsSource,
         "stage": StageTable,
         "stop": Stop,
@@ -174,8 +179,9 @@ def _known_keys(location: list[str]) -> list[str]:
         "quality.qualification": Qualification,
         "quality.rules": Rules,
     }
-    # The location of a problem in a stage includes the number of the stage.
-    table = tables.get(".".join(location[:-1])) or tables.get(location[0], StudyTable)
+    # The location of a problem in a list of tables includes the number of the table.
+    path = ".".join(part for part in location[:-1] if not part.isdigit())
+    table = tables.get(path) or tables.get(location[0], StudyTable)
     if len(location) == 1:
         table = StudyTable
     return [info.alias or name for name, info in table.model_fields.items()]

@@ -14,6 +14,7 @@ from steelyard.records import Item
 from steelyard.study.config.tables import (
     AnnotatorSettings,
     Answers,
+    Embed,
     ItemsSource,
     Judges,
     Link,
@@ -58,6 +59,7 @@ class StudyConfig:
     prolific: Prolific | None = None
     judges: Judges = field(default_factory=Judges)
     answers: Answers = field(default_factory=Answers)
+    embed: Embed = field(default_factory=Embed)
     seed: int = 0
     database: str | None = None
     name: str | None = None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from steelyard.protocols.unjudged import AnswerRules
 from steelyard.quality.pay import MAX_AMOUNT, NAMES, Bonus, Rates
@@ -65,12 +65,52 @@ class AnnotatorSettings(_Table):
     ] = None
 
 
+Format: TypeAlias = Literal["text", "markdown", "html", "code", "conversation"]
+
+
+class ShownField(_Table):
+    """One column of the items that annotators see."""
+
+    column: Annotated[
+        str, Field(min_length=1, description="column of the items file: text, context, reference, or any other")
+    ]
+    label: Annotated[
+        str | None,
+        Field(max_length=200, description="heading above it; default: the column's name, none above text; '' for none"),
+    ] = None
+    format: Annotated[
+        Format | None,
+        Field(description="text, markdown, html, code, or conversation (turns as JSON); default: page.content"),
+    ] = None
+    language: Annotated[
+        str | None,
+        Field(pattern=r"^[A-Za-z0-9+#._-]{1,30}$", description="programming language of code, for its colours"),
+    ] = None
+
+
+def _as_shown_fields(value: object) -> object:
+    """Turn the names of columns into tables with nothing but the name."""
+    if not isinstance(value, list | tuple) or not all(isinstance(entry, str | dict | ShownField) for entry in value):
+        raise ValueError("write a list of columns, such as ['title', { column = 'body', format = 'markdown' }]")
+    return [{"column": entry} if isinstance(entry, str) else entry for entry in value]
+
+
 class Page(_Table):
     """How the annotation page presents items and tasks."""
 
     content: Annotated[
-        Literal["text", "markdown", "html"], Field(description="format of the items' texts; HTML is sanitised")
+        Format,
+        Field(description="format of the items' texts; HTML is sanitised, a conversation is JSON with roles and turns"),
     ] = "text"
+    fields: Annotated[
+        tuple[ShownField, ...],
+        Field(
+            max_length=50,
+            description="columns shown for each item, in this order: names, or tables with column, label, format and "
+            "language; default: the text. Entries for context and reference set their heading and format only",
+        ),
+        BeforeValidator(_as_shown_fields, json_schema_input_type=list[str | ShownField]),
+    ] = ()
     show_value: Annotated[bool, Field(description="whether sliders show their value")] = True
     sort_live: Annotated[bool, Field(description="whether scored_ranking sorts its sliders while they are moved")] = (
         False
@@ -86,8 +126,15 @@ class Page(_Table):
         Field(min_length=1, max_length=200, description="heading above the reference; default: “Reference”"),
     ] = None
     media: Annotated[
-        str, Field(min_length=1, description="folder of images, audio and video, relative to the study's folder")
+        str, Field(min_length=1, description="folder of images, audio, video and PDFs, relative to the study's folder")
     ] = "media"
+    sync_audio: Annotated[
+        bool,
+        Field(description="whether the recordings of a task share one player, which switches at the same position"),
+    ] = False
+    must_play: Annotated[
+        bool, Field(description="whether audio and video must be played to the end before an answer is accepted")
+    ] = False
 
 
 class Answers(_Table):
@@ -98,7 +145,7 @@ class Answers(_Table):
     ] = False
     reasons: Annotated[
         tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
-        Field(max_length=20, description="reasons for “cannot judge” to choose from; none: no reason is asked"),
+        Field(max_length=20, description="reasons for “cannot judge” to choose from; empty: no reason is asked"),
     ] = ()
     comments: Annotated[bool, Field(description="whether annotators may write a comment on each task")] = False
 
@@ -145,7 +192,9 @@ class Pay(_Table):
         return not self.rates.any and self.bonus is None
 
 
-_TASKS_PER_EARLY_CHECK = 5
+_TASKS_PER_EARLY_CHECK = 3
+"""Tasks for each of the first checks. Many annotators answer a dozen tasks in all (four items a task), so that checks
+must come early to act at all; measured in docs/guides/quality.md."""
 
 
 class Checks(_Table):
@@ -170,13 +219,13 @@ class Checks(_Table):
     )
     min_checks: Annotated[
         int, Field(ge=1, strict=True, description="minimum number of answered checks before an exclusion")
-    ] = 5
+    ] = 4
     min_checks_within: Annotated[
         int | None,
         Field(
             ge=1,
             strict=True,
-            description="tasks within which an annotator gets the first min_checks checks; default: 5 × min_checks",
+            description="tasks within which an annotator gets the first min_checks checks; default: 3 × min_checks",
         ),
     ] = None
     feedback: Annotated[bool, Field(description="whether annotators are told when they answer a check wrongly")] = False
@@ -263,12 +312,19 @@ class Stop(_Table):
     """When to stop before all planned tasks are answered."""
 
     measure: Annotated[
-        Literal["split_half", "interval_width", "top_k"],
-        Field(description="split-half reliability, mean interval width, or whether the top k items are separated"),
+        Literal["split_half", "interval_width", "top_k", "systems"],
+        Field(
+            description="split-half reliability, mean interval width, whether the top k items are separated, or the "
+            "fraction of pairs of systems that differ significantly"
+        ),
     ]
     target: Annotated[
         float,
-        Field(gt=0, description="target: reliability, mean interval width (in units of the scores), or k for top_k"),
+        Field(
+            gt=0,
+            description="target: reliability, mean interval width (in units of the scores), k for top_k, or a fraction "
+            "of the pairs for systems (1: all)",
+        ),
     ]
     spearman_brown: Annotated[
         bool,
@@ -326,7 +382,7 @@ class Link(_Table):
         Field(
             min_length=1,
             max_length=1000,
-            description="the same for participants who fail the test or find no tasks left",
+            description="the same for participants who fail the test or for whom no task is left",
         ),
     ] = None
     failed: Annotated[
@@ -428,6 +484,32 @@ class Judges(_Table):
     ] = []
 
 
+_ORIGIN = re.compile(r"(https?)://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?")
+
+
+class Embed(_Table):
+    """Which sites may show the annotation page in a frame."""
+
+    origins: Annotated[
+        tuple[str, ...],
+        Field(
+            max_length=20,
+            description="origins of the sites, e.g. https://lab.eu.qualtrics.com; none: the page cannot be embedded",
+        ),
+    ] = ()
+
+    @field_validator("origins")
+    @classmethod
+    def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in value:
+            match = _ORIGIN.fullmatch(origin)
+            if match is None:
+                raise ValueError("an origin is scheme and host in lower case, such as https://lab.eu.qualtrics.com")
+            if match[1] != "https" and match[2] not in _LOCAL:
+                raise ValueError("an origin must begin with https://")
+        return value
+
+
 class StageTable(_Table):
     """One stage: a protocol with its design."""
 
@@ -472,3 +554,4 @@ class StudyTable(_Table):
     link: Annotated[Link | None, Field(description="how participants arrive from a panel, and return")] = None
     prolific: Annotated[Prolific | None, Field(description="how the study is run on Prolific")] = None
     judges: Annotated[Judges, Field(description="models as annotators")] = Judges()
+    embed: Annotated[Embed, Field(description="which sites may show the annotation page in a frame")] = Embed()

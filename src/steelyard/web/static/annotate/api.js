@@ -33,9 +33,12 @@ export class Api {
   #latencies = [];
   #failedAt = -Infinity;
   #skew = 0;
+  #embedding;
 
-  constructor(base) {
+  /** `embedding` is null unless the page is in a frame of another site. */
+  constructor(base, embedding = null) {
     this.#base = base;
+    this.#embedding = embedding;
   }
 
   /** What the server's clock shows now, in milliseconds. */
@@ -54,19 +57,28 @@ export class Api {
 
   /** Who I am here and what is wanted of me; also refreshes the token that changes need. */
   async me() {
+    if (this.#embedding?.arrival && !this.#key) return this.#arrive({ arrival: this.#embedding.arrival });
     return this.#welcomed(await this.#request("GET", "/me"));
   }
 
   async join(name) {
-    return this.#welcomed(await this.#request("POST", "/session", { name }));
+    return this.#arrive({ name });
+  }
+
+  async #arrive(who) {
+    if (!this.#embedding) return this.#welcomed(await this.#request("POST", "/session", who));
+    const welcome = await this.#request("POST", "/session", { ...who, embedded: true });
+    if (welcome.session) this.#embedding.session = welcome.session;
+    return this.#welcomed(welcome);
   }
 
   async agree() {
     return this.#welcomed(await this.#change("POST", "/consent", {}));
   }
 
-  signOut() {
-    return this.#change("POST", "/sign-out", {});
+  async signOut() {
+    await this.#change("POST", "/sign-out", {});
+    if (this.#embedding) this.#embedding.session = null;
   }
 
   get(path) {
@@ -105,6 +117,8 @@ export class Api {
     const headers = { Accept: "application/json" };
     if (body !== undefined) headers["Content-Type"] = "application/json";
     if (this.#csrf) headers["X-CSRF-Token"] = this.#csrf;
+    if (this.#embedding?.session) headers["X-Session-Token"] = this.#embedding.session;
+    if (this.#embedding?.practised) headers["X-Practised"] = this.#embedding.practised;
     const began = performance.now();
     let response;
     let data;
@@ -124,6 +138,7 @@ export class Api {
     }
     this.#latencies = [...this.#latencies, performance.now() - began].slice(-REMEMBERED);
     this.#compareClocks(response.headers.get("Date"));
+    if (this.#embedding) this.#embedding.practised = response.headers.get("X-Practised") ?? this.#embedding.practised;
     if (response.ok && data !== null) return data;
     if (response.status === 429) throw new Unreachable("busy", Number(response.headers.get("Retry-After")) || null);
     if (response.status >= 500 || data === null) throw new Unreachable("server");

@@ -1,13 +1,14 @@
 import { itemContent, panels } from "./content.js";
 import { h, key, uniqueId } from "./dom.js";
 import { t } from "./messages.js";
+import { addWidget } from "./task.js";
 
 /** Rows with a radio for the best on one side and one for the worst on the other; no row can be both. */
 
 const DIGITS = "123456789";
 const LETTERS = "abcdefghi";
 
-export function bestWorst(task, page, changed) {
+function bestWorst(task, page, changed) {
   // The words that stand for themselves when the study has none are said in the page's language.
   const usual = { best: t("best"), worst: t("worst") };
   const [bestWord, worstWord] = task.settings.labels.map((word) => usual[word] ?? word);
@@ -121,3 +122,5 @@ export function bestWorst(task, page, changed) {
     hint: () => t("Choose one on each side: digits for the first column, letters for the last."),
   };
 }
+
+addWidget("best_worst", bestWorst);

@@ -5,20 +5,22 @@ import { t } from "./messages.js";
 
 function media({ kind, url }, name) {
   if (kind === "image") return h("img", { class: "media", src: url, alt: name });
+  if (kind === "pdf") return h("a", { class: "media", href: url, target: "_blank" }, name);
   return h(kind, { class: "media", src: url, controls: true, preload: "metadata", "aria-label": name });
 }
 
 /** One thing to judge. `position` (from 0) names it where it has no words of its own. */
 export function itemContent(item, position) {
   const id = uniqueId("item");
-  const body = h("div", { class: "content", id, dir: item.dir, html: item.html });
-  const name = shorten(body.textContent) || t("Number {number}", { number: position + 1 });
+  const body = h("div", { class: "content", id, dir: item.dir, "data-position": position, html: item.html });
+  const words = body.querySelector(".turn-text, .field-text") ?? body;
+  const name = shorten(words.textContent) || t("Number {number}", { number: position + 1 });
   if (item.media) body.append(media(item.media, name));
   if (item.media_missing)
     body.append(h("p", { class: "error" }, t("Some content cannot be shown here. Please flag this task.")));
   if (!body.textContent.trim()) body.setAttribute("aria-label", name);
   const short = body.textContent.trim().length <= 40;
-  if (short && !item.media) body.classList.add("brief");
+  if (short && words === body && !item.media) body.classList.add("brief");
   return { element: body, id, name };
 }
 

@@ -1,4 +1,4 @@
-/** How an answer comes about: the time before it is first touched, the time for each thing shown, and changes. */
+/** How an answer comes about: times, changes, and counts of scripted events and pastes; nothing about content. */
 
 const SAME_MOVE_MS = 1_000;
 
@@ -11,6 +11,8 @@ export class Effort {
   #until;
   #before = {};
   #movedAt = -Infinity;
+  #untrusted;
+  #pastes;
 
   /** `state` is what was noted before a reload. */
   constructor(task, activeTime, state = null) {
@@ -21,6 +23,14 @@ export class Effort {
     this.#changes = state?.changes ?? 0;
     this.#until = state?.until ?? 0;
     this.#before = state?.before ?? {};
+    this.#untrusted = state?.untrusted ?? 0;
+    this.#pastes = state?.pastes ?? 0;
+  }
+
+  /** Something happened within the answer: count it if a script made it, or if it is a paste. */
+  event({ type, isTrusted }) {
+    if (type === "paste") this.#pastes += 1;
+    else if (!isTrusted) this.#untrusted += 1;
   }
 
   /** The answer has changed. The time since the last change went into the part that is different now. */
@@ -49,10 +59,10 @@ export class Effort {
   }
 
   state() {
-    return { first: this.#first, items: this.#items, changes: this.#changes, until: this.#until, before: this.#before };
+    return { first: this.#first, items: this.#items, changes: this.#changes, until: this.#until, before: this.#before, untrusted: this.#untrusted, pastes: this.#pastes };
   }
 
   body() {
-    return { first_action: this.#first, items: this.#items, changes: this.#changes };
+    return { first_action: this.#first, items: this.#items, changes: this.#changes, untrusted: this.#untrusted, pastes: this.#pastes };
   }
 }

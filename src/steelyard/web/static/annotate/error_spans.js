@@ -428,7 +428,8 @@ function errorSpans(task, page, changed) {
         })
       : null;
     const clean = h("input", { type: "checkbox", onchange: () => changed() });
-    const beside = [...(alone ? panels(task.shared ?? {}, page) : []), ...panels(item, page)];
+    const fields = item.fields_html ? h("section", { class: "panel content", html: item.fields_html }) : [];
+    const beside = [...(alone ? panels(task.shared ?? {}, page) : []), ...panels(item, page)].concat(fields);
     const judged = beside.length
       ? h("section", { class: "panel judged" }, h("h2", { class: "panel-title" }, t("To judge")), text.element)
       : h("section", { class: "panel judged" }, text.element);

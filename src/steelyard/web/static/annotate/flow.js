@@ -25,6 +25,7 @@ export class Flow {
   #study;
   #frame;
   #languages;
+  #embedding;
   #welcome = null;
   #outbox = null;
   #supply = null;
@@ -39,12 +40,14 @@ export class Flow {
   #stopped = false;
   #atEnd = null; // Why there is nothing to ask, while the screen says so.
 
-  constructor({ api, study, frame, languages }) {
+  constructor({ api, study, frame, languages, embedding = null }) {
     this.#api = api;
+    this.#embedding = embedding;
     this.#study = study;
     this.#frame = frame;
     this.#languages = languages;
     this.#listen();
+    this.#watch();
   }
 
   /** Begin, with the answer to a first request if one is under way. */
@@ -160,8 +163,16 @@ export class Flow {
     local.set(seen, "1");
   }
 
+  /** Pass on what happens within the answer to the current task. */
+  #watch() {
+    for (const kind of ["input", "click", "keydown", "pointerdown", "paste"]) {
+      const pass = (event) => this.#current?.view.element.contains(event.target) && this.#current.effort?.event(event);
+      document.addEventListener(kind, pass, { capture: true, passive: true });
+    }
+  }
+
   #showTask(task) {
-    const draft = JSON.parse(sessionStorage.getItem(draftName(task)) ?? "null");
+    const draft = JSON.parse(local.tab.get(draftName(task)) ?? "null");
     const view = taskView(task, this.#welcome.page, () => this.#changed());
     if (draft) view.fill(draft.answer, draft.comment);
     const effort = new Effort(task, this.#activeTime, draft?.effort);
@@ -201,7 +212,7 @@ export class Flow {
     const answer = at.view.answer();
     at.effort.note(answer);
     const draft = { answer, comment: at.view.comment(), seconds: this.#activeTime.seconds(), effort: at.effort.state() };
-    sessionStorage.setItem(draftName(at.task), JSON.stringify(draft));
+    local.tab.set(draftName(at.task), JSON.stringify(draft));
   }
 
   #submit() {
@@ -225,12 +236,14 @@ export class Flow {
     const comment = view.comment();
     this.#history.note(task, answer, comment);
     this.#feedback.expect(task, answer);
-    this.#settle(task, "judgment", { answer, seconds: this.#activeTime.seconds(), effort: effort.body(), ...(comment ? { comment } : {}) });
+    const played = view.played();
+    const body = { ...effort.body(), ...(played ? { played } : {}) };
+    this.#settle(task, "judgment", { answer, seconds: this.#activeTime.seconds(), effort: body, ...(comment ? { comment } : {}) });
   }
 
   #settle(task, kind, body) {
     this.#supply.settle(task.judgment_id);
-    sessionStorage.removeItem(draftName(task));
+    local.tab.remove(draftName(task));
     this.#current = null;
     this.#outbox.put(kind, task.judgment_id, body);
     this.#advance();
@@ -355,7 +368,12 @@ export class Flow {
     });
     // Looking again by itself must not take the focus from whoever reads or copies something here.
     const asBefore = this.#atEnd === noTask.reason_code;
-    if (!asBefore) this.#screen(() => screens.noTaskScreen(noTask, around()), noTask.reason_code);
+    const explain = () => {
+      const now = around();
+      this.#embedding?.end(noTask, now.answered, now.underWay);
+      return screens.noTaskScreen(noTask, now);
+    };
+    if (!asBefore) this.#screen(explain, noTask.reason_code);
     if (noTask.reason_code in LOOK_AGAIN_MS) this.#timer = setTimeout(lookAgain, LOOK_AGAIN_MS[noTask.reason_code]);
   }
 
@@ -416,6 +434,7 @@ export class Flow {
     const entries = this.#outbox.entries();
     const underWay = entries.filter((entry) => entry.kind === "judgment").length;
     this.#frame.progress(this.#progress, underWay);
+    this.#embedding?.progress(this.#progress);
     this.#frame.saving(entries.length, this.#outbox.trouble, () => this.#outbox.send());
     if (this.#outbox.trouble === "session" && !this.#stopped) this.#stop({ status: 401 });
   }
@@ -437,6 +456,10 @@ export class Flow {
     skip.addEventListener("click", () => this.#giveReason("skip"));
     flag.addEventListener("click", () => this.#giveReason("flag"));
     helpButton.addEventListener("click", () => this.#help());
+    this.#frame.main.addEventListener("played", () => {
+      const at = this.#revised ?? this.#current;
+      if (at) this.#frame.complete(at.view.missing() === null);
+    });
     document.addEventListener("keydown", (event) => {
       if (!keyIsTaken(event) && this.#key(event)) event.preventDefault();
     });

@@ -40,7 +40,7 @@ function graded(task, page, changed) {
     "div",
     { class: "graded" },
     h("div", { class: `pair${allBrief(contents)}` }, cards),
-    rows.map((row) => row.element),
+    h("div", { class: "grade-rows" }, rows.map((row) => row.element)),
   );
   const ids = task.items.map((item) => item.id);
   const unanswered = () => rows.find(({ control }) => control.value() === null)?.control ?? null;
@@ -82,6 +82,8 @@ function gradedOptions({ steps: count = 3, ties, both_bad: bothBad, labels }) {
     value: `${side}:${most > 1 ? strength : 0}`,
     face: "",
     words: gradeWords(LETTERS[side], strength, most, labels),
+    // Our words run as the page does, though they may begin with a Latin letter.
+    dir: labels?.length ? "auto" : document.documentElement.dir,
   });
   return [
     ...strengths.map((strength) => option(0, strength)),

@@ -36,6 +36,52 @@ export function remove(name) {
   }
 }
 
+const tabMemory = new Map();
+
+/** What this tab keeps, also when it is reloaded; memory alone where the browser does not allow it. */
+export const tab = {
+  get(name) {
+    if (tabMemory.has(name)) return tabMemory.get(name);
+    try {
+      return sessionStorage.getItem(name);
+    } catch {
+      return null;
+    }
+  },
+  set(name, text) {
+    try {
+      sessionStorage.setItem(name, text);
+      tabMemory.delete(name);
+    } catch {
+      tabMemory.set(name, text);
+    }
+  },
+  remove(name) {
+    tabMemory.delete(name);
+    try {
+      sessionStorage.removeItem(name);
+    } catch {
+      /* It was only in memory. */
+    }
+  },
+};
+
+/** Run `work(lock)` with a lock among the tabs; without one where the browser has none, or denies it in a frame. */
+export async function withLock(name, options, work) {
+  let began = false;
+  const begin = (lock) => {
+    began = true;
+    return work(lock);
+  };
+  if (!navigator.locks) return work({ name });
+  try {
+    return await navigator.locks.request(name, options, begin);
+  } catch (error) {
+    if (began) throw error;
+    return work({ name });
+  }
+}
+
 /** The names that begin so, in order. */
 export function namesFrom(prefix) {
   const names = new Set(memory.keys());

@@ -27,7 +27,9 @@ export async function speak(wanted) {
 /** Messages are named by their English wording, so English needs no catalogue. */
 async function catalogueOf(wanted) {
   if (wanted === "en") return { language: "en", direction: "ltr", messages: {} };
-  const response = await fetch(`/api/v1/messages/${encodeURIComponent(wanted)}`);
+  const { root, scripts } = document.body.dataset;
+  const part = scripts === undefined ? "" : `?scripts=${encodeURIComponent(scripts)}`;
+  const response = await fetch(`${root}/api/v1/messages/${encodeURIComponent(wanted)}${part}`);
   if (!response.ok) throw new Error(String(response.status));
   return response.json();
 }

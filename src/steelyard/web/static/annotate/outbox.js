@@ -13,11 +13,6 @@ const ROUTES = {
   flag: (api, entry) => api.post(`/tasks/${encodeURIComponent(entry.id)}/flag`, entry.body),
 };
 
-/** Run `work` when no other tab is at it. Without locks tabs may send the same twice, which is harmless. */
-async function alone(name, work) {
-  return navigator.locks ? navigator.locks.request(name, work) : work();
-}
-
 export class Outbox extends EventTarget {
   #api;
   #prefix;
@@ -82,7 +77,8 @@ export class Outbox extends EventTarget {
     if (this.#sending) return;
     this.#sending = true;
     try {
-      await alone(`${this.#prefix}send`, () => this.#drain());
+      // One tab at a time. Without locks tabs may send the same twice, which is harmless.
+      await local.withLock(`${this.#prefix}send`, {}, () => this.#drain());
       this.#failures = 0;
       this.#settle(null);
     } catch (error) {

@@ -1,12 +1,13 @@
 import { itemContent, panels } from "./content.js";
 import { h, key, uniqueId } from "./dom.js";
 import { t } from "./messages.js";
+import { addWidget } from "./task.js";
 
 // No item can have this as its id: ids are strings.
 const BOTH_BAD = Symbol("both bad");
 
 /** Two cards; the whole card is the button, and "about the same" stands between them. */
-export function pairwise(task, page, changed) {
+function pairwise(task, page, changed) {
   const group = uniqueId("pair");
   const options = [];
 
@@ -99,3 +100,5 @@ export function pairwise(task, page, changed) {
 export function allBrief(contents) {
   return contents.every((one) => one.classList.contains("brief")) ? " all-brief" : "";
 }
+
+addWidget("pairwise", pairwise);

@@ -3,6 +3,7 @@ import { h, uniqueId } from "./dom.js";
 import { number, t } from "./messages.js";
 import { slider } from "./slider.js";
 import { steps } from "./steps.js";
+import { addWidget } from "./task.js";
 
 /** direct, likert, choice and scored_ranking: one value for each thing shown, or one for each criterion of it. */
 
@@ -31,7 +32,7 @@ function field(protocol, criterion, common) {
   return slider({ ...common, scale, labels });
 }
 
-export function perItem(task, page, changed) {
+function perItem(task, page, changed) {
   const { settings } = task;
   const own = { name: "", scale: settings.scale ?? null, labels: settings.labels ?? [] };
   const criteria = settings.criteria?.length ? settings.criteria : [own];
@@ -150,3 +151,5 @@ export function perItem(task, page, changed) {
     },
   };
 }
+
+for (const protocol of ["direct", "likert", "choice", "scored_ranking"]) addWidget(protocol, perItem);

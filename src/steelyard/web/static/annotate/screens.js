@@ -182,7 +182,7 @@ function wayBack(ending, underWay) {
     url
       ? h(
           "a",
-          { class: "button primary", href: url, rel: "noreferrer" },
+          { class: "button primary", href: url, rel: "noreferrer", target: "embedded" in document.body.dataset ? "_top" : null },
           h("span", {}, t("Go back")),
           h("kbd", { "aria-hidden": "true" }, "⏎"),
         )

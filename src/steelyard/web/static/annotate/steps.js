@@ -12,7 +12,7 @@ export function keysFor(values) {
 }
 
 /**
- * `options` are {value, face, words}: the face is large, the words explain; either may be empty.
+ * `options` are {value, face, words, dir}: the face is large, the words explain; either may be empty.
  * `ends` are words for the two ends where the steps themselves have none.
  */
 export function steps({ name, labelledBy, options, ends = [], changed }) {
@@ -37,7 +37,7 @@ export function steps({ name, labelledBy, options, ends = [], changed }) {
       inputs[place],
       keys[place] !== null && keys[place] !== option.face ? key(keys[place]) : null,
       option.face ? h("span", { class: "step-face" }, option.face) : null,
-      option.words ? h("span", { class: "step-words", dir: "auto" }, option.words) : null,
+      option.words ? h("span", { class: "step-words", dir: option.dir ?? "auto" }, option.words) : null,
       endOf(place) ? h("span", { class: "visually-hidden" }, endOf(place)) : null,
     ),
   );

@@ -1,4 +1,5 @@
 import { Refused } from "./api.js";
+import { withLock } from "./local.js";
 
 /** The tasks in hand: fetched ahead, never shown in two tabs at once, and renewed while somebody is at work. */
 
@@ -11,9 +12,8 @@ const LATEST_CHECK_MS = 60_000;
 
 /** Take a task for this tab; the browser gives it free when the tab closes. Without locks every tab gets it. */
 function claim(id) {
-  if (!navigator.locks) return Promise.resolve(() => {});
   return new Promise((taken) => {
-    navigator.locks.request(`steelyard:task:${id}`, { ifAvailable: true }, (lock) => {
+    withLock(`steelyard:task:${id}`, { ifAvailable: true }, (lock) => {
       if (!lock) return taken(null);
       return new Promise((free) => taken(free));
     });

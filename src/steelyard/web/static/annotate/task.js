@@ -1,8 +1,5 @@
-import { bestWorst } from "./best_worst.js";
 import { panels } from "./content.js";
 import { h } from "./dom.js";
-import { pairwise } from "./pairwise.js";
-import { perItem } from "./rated.js";
 import { t } from "./messages.js";
 
 /**
@@ -11,36 +8,38 @@ import { t } from "./messages.js";
  * fill(answer); key(event) (whether it used the key); hint() (how to answer, in a sentence). A task's view has comment()
  * too, and fill(answer, comment).
  */
-const WIDGETS = {
-  direct: perItem,
-  likert: perItem,
-  choice: perItem,
-  scored_ranking: perItem,
-  pairwise,
-  best_worst: bestWorst,
-};
+const WIDGETS = {};
 
 const extras = {};
+const companions = [];
 
 /** Add a part of tasks that only some studies have; their pages load its script. */
 export function addExtra(parts) {
   Object.assign(extras, parts);
 }
 
-function widgetFor({ protocol, settings }) {
-  const plain = WIDGETS[protocol];
+/**
+ * Add something that comes with every task of some studies, such as a player for its recordings: a function of the
+ * task's element, the task and the page's settings. It may return missing(), key(event) and played(), as a view has them.
+ */
+export function addCompanion(companion) {
+  companions.push(companion);
+}
+
+function widgetFor({ protocol, settings }, page) {
   const several = Boolean(settings.criteria?.length);
-  if (plain === pairwise && (several || settings.steps > 3)) return extras.graded;
-  if (several && ["best_worst", "ranking"].includes(protocol)) return extras.byCriterion(plain, { movesOn: plain === bestWorst });
+  if (protocol === "pairwise" && (several || settings.steps > 3 || page.reading || page.answersBelow)) return extras.graded;
+  const plain = WIDGETS[protocol];
+  if (several && ["best_worst", "ranking"].includes(protocol)) return extras.byCriterion(plain, { movesOn: protocol === "best_worst" });
   return plain;
 }
 
 function widgetOf(task, page, changed) {
-  const widget = widgetFor(task)(task, page, changed);
+  const widget = widgetFor(task, page)(task, page, changed);
   return page.cannot_judge ? extras.withCannotJudge(widget, task, page, changed) : widget;
 }
 
-/** Add the widget of a protocol that only some studies have; their pages load its script. */
+/** Add the widget of a protocol; the pages of its studies load its script. */
 export function addWidget(protocol, widget) {
   WIDGETS[protocol] = widget;
 }
@@ -57,9 +56,14 @@ export function taskView(task, page, changed) {
     widget.element,
     comment?.element,
   );
+  const beside = companions.map((companion) => companion(element, task, page, changed)).filter(Boolean);
+  const first = (name) => beside.map((one) => one[name]?.()).find(Boolean) ?? null;
   return {
     ...widget,
     element,
+    missing: () => first("missing") ?? widget.missing(),
+    key: (event) => beside.some((one) => one.key?.(event)) || widget.key(event),
+    played: () => first("played"),
     comment: () => comment?.value() ?? "",
     fill(answer, text = "") {
       widget.fill(answer);
@@ -116,7 +120,9 @@ export function workedExample(task, page) {
     dir: "auto",
   }));
   const example = { ...task, items, shared: {} };
-  const view = taskView(example, { ...page, cannot_judge: false, comments: false }, () => {});
+  const plain = { cannot_judge: false, comments: false, reading: false, must_play: false };
+  // Long pairs have other keys than cards: the example must have the same.
+  const view = taskView(example, { ...page, ...plain, answersBelow: page.reading }, () => {});
   view.fill(exampleAnswer(example));
   view.element.inert = true;
   return { element: view.element, hint: view.hint() };

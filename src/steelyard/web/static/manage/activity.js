@@ -66,7 +66,7 @@ function showPilot(place, api) {
     button.disabled = false;
   });
   place.replaceChildren(
-    h("p", { class: "muted" }, "Take the answers so far as a pilot: how long a task takes, what annotators earn, and how many judgments the reliability you want takes."),
+    h("p", { class: "muted" }, "Use the answers so far as a pilot: how long a task takes, what annotators earn, and how many judgments the target reliability needs."),
     h("div", { class: "row" }, h("label", { for: "pilot-target" }, "Target reliability"), target, button),
     result,
   );

@@ -32,10 +32,16 @@ class Annotators {
         { key: "agreement", title: "Agreement", number: true, help: "Agreement with the other annotators, with its 95 % interval: 1 is perfect, 0 is chance for ratings and .5 for comparisons. It needs four shared answers.", cell: (row) => h("span", { title: row.measure }, interval(row.agreement, row.agreement_lower, row.agreement_upper, 2, 2)) },
         this.hasChecks && { key: "accuracy", title: "Checks right", number: true, help: "Proportion of the questions with known answers that were right, with its 95 % interval.", cell: (row) => h("span", { title: row.checks ? `${number(row.checks)} checks` : "no checks" }, interval(row.accuracy, row.accuracy_lower, row.accuracy_upper, 2, 2)) },
         { key: "median_seconds", title: "Median time", number: true, help: "Median active time of an answer.", cell: (row) => seconds(row.median_seconds) },
+        { key: "seconds_per_item", title: "Time per item", number: true, help: "Median active time of an answer, divided by the items it shows.", cell: (row) => seconds(row.seconds_per_item) },
+        { key: "first_action", title: "First action", number: true, help: "Median active time before the answer was first touched.", cell: (row) => seconds(row.first_action) },
+        { key: "changed", title: "Changed", number: true, help: "Proportion of answers that were changed before they were sent.", cell: (row) => share(row.changed) },
         { key: "bias", title: "Bias", number: true, help: "Mean difference from the other annotators, in units of the scale: 0 is best.", cell: (row) => signed(row.bias) },
         { key: "noise", title: "Noise", number: true, help: "Standard deviation of that difference: lower is better.", cell: (row) => number(row.noise, 2) },
+        { key: "infit", title: "Infit", number: true, help: "How far the answers deviate from what all answers together predict: 1 is as expected. Marked above the mean + 2 standard deviations of all annotators.", cell: (row) => h("span", {}, number(row.infit, 2), row.misfit ? h("strong", { title: "above the mean + 2 standard deviations" }, " !") : null) },
+        { key: "severity", title: "Severity", number: true, help: "How much lower than the average annotator, in logits; 0.3 is about 7 points in the middle of a scale from 0 to 100.", cell: (row) => signedWithInterval(row, "severity") },
+        { key: "drift", title: "Drift", number: true, help: "Change of severity from the first answer to the last, in logits; marked if its 95 % interval excludes 0. One annotator in twenty is marked by chance.", cell: (row) => signedWithInterval(row, "drift", true) },
         { key: "self_consistency", title: "Self-consistency", number: true, help: "Agreement of repeated answers: 100 % if all are the same.", cell: (row) => h("span", { title: row.repeats ? `${number(row.repeats)} pairs of repeated answers` : "no repeated answers" }, share(row.self_consistency)) },
-        { key: "too_fast", title: "Signs of careless work", help: "Answers faster than one can read, nearly always the same answer, or nearly always the same position; only if they are certain.", cell: (row) => h("span", { class: "small" }, signs(row).join("; ") || "none") },
+        { key: "too_fast", title: "Signs of careless work", help: "Answers faster than the text can be read, nearly always the same answer or position, fast guesses, copied answers, scripted input; shown only if statistically clear. Signals, not proof.", cell: (row) => h("span", { class: "small" }, signs(row).join("; ") || "none") },
         { key: "flags", title: "Flags", number: true, help: "Tasks that the annotator commented on.", cell: (row) => number(row.flags) },
         { key: "skips", title: "Skips", number: true, help: "Tasks that the annotator skipped.", cell: (row) => number(row.skips) },
         { key: "last", title: "Last seen", cell: (row) => when(row.last) },
@@ -58,7 +64,7 @@ class Annotators {
     const reason = this.#excluded(row);
     const why = reason === null ? null : h("span", { class: "small m-text", dir: "auto", title: reason }, `excluded: ${reason}`);
     const model = row.kind === "model" ? h("span", { class: "small muted", title: "A model: rules about speed, quotas and pay do not apply. Its agreement is with people." }, " model") : null;
-    return h("div", {}, h("span", { dir: "auto", title: `called ${row.pseudonym} in exported files` }, row.annotator), model, why);
+    return h("div", {}, h("a", { href: `annotator?id=${encodeURIComponent(row.annotator)}`, dir: "auto", title: `called ${row.pseudonym} in exported files` }, row.annotator), model, why);
   }
 
   #button(row) {
@@ -122,8 +128,12 @@ class Annotators {
 /** Signs of careless work that are sure: their intervals lie above what anybody would show. */
 function signs(row) {
   return [
-    row.too_fast_lower > 0.2 && `${share(row.too_fast)} answered faster than one can read`,
+    row.too_fast_lower > 0.2 && `${share(row.too_fast)} answered faster than the text can be read`,
     row.constant_lower > 0.5 && `${share(row.constant)} the same answer`,
+    row.guessing && `${share(row.fast_guesses)} fast guesses`,
+    row.copies && `answers deviate like those of ${row.copies}`,
+    row.like_model && `answers deviate like those of ${row.like_model}`,
+    row.scripted > 0 && `${number(row.scripted)} answers by a script`,
     row.one_sided && `chose position ${row.place} in ${share(row.place_share)}`,
   ].filter(Boolean);
 }
@@ -131,6 +141,14 @@ function signs(row) {
 function signed(value) {
   if (value === null || value === undefined) return "–";
   return value > 0 ? `+${number(value, 2)}` : number(value, 2).replace("-", "−");
+}
+
+/** A value whose interval is in the tooltip; marked, if wanted, where the interval excludes 0. */
+function signedWithInterval(row, name, isMarked = false) {
+  const [value, lower, upper] = [row[name], row[`${name}_lower`], row[`${name}_upper`]];
+  if (value === null || value === undefined) return "–";
+  const mark = isMarked && (lower > 0 || upper < 0) ? h("strong", {}, " !") : null;
+  return h("span", { title: `95 % interval ${signed(lower)} to ${signed(upper)}` }, signed(value), mark);
 }
 
 function judgesTable(api) {

@@ -21,8 +21,9 @@ export function interval(value, lower, upper, digits = 3, most = 6) {
   const whole = [value, lower, upper].every(Number.isInteger);
   const width = upper - lower;
   const places = whole ? 0 : width > 0 ? Math.min(most, Math.max(0, digits - 1 - Math.floor(Math.log10(width)))) : digits;
-  const write = (one) => one.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
-  return h("span", {}, write(value), h("span", { class: "m-between" }, ` (${write(lower)}–${write(upper)})`));
+  const write = (one) => one.toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places, signDisplay: "negative" }).replace("-", "−");
+  const dash = lower < 0 ? " to " : "–";
+  return h("span", {}, write(value), h("span", { class: "m-between" }, ` (${write(lower)}${dash}${write(upper)})`));
 }
 
 export function seconds(value) {

@@ -18,7 +18,7 @@ export async function drawInto(place, address, parameters = {}) {
   // Ids of several drawings in one page must differ.
   const text = (await response.text()).replace(/(\bid="|url\(#|href="#)([\w-]+)/g, `$1d${drawings}-$2`);
   const drawing = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-  if (drawing.localName !== "svg") throw new Error("The server sent no drawing.");
+  if (drawing.localName !== "svg") throw new Error("The server did not return a chart.");
   const name = drawing.getAttribute("aria-label");
   for (const element of [drawing, ...drawing.querySelectorAll("*")]) element.removeAttribute("style");
   for (const element of drawing.querySelectorAll("script, foreignObject")) element.remove();

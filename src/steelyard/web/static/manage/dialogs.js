@@ -51,7 +51,7 @@ export function askReason({ title, why, action, needed = false, value = "", labe
   return answered(() => {
     const reason = part("ask-reason").value.trim();
     if (same !== null && reason !== same) return { problem: `Type ${same}.` };
-    if (needed && !reason) return { problem: "Say why; it stays in the log." };
+    if (needed && !reason) return { problem: "Give a reason; it is stored in the log." };
     return { result: reason };
   });
 }

@@ -19,6 +19,7 @@ export function start({ api }) {
     url: `${api}/tables/scores`,
     label: "Scores",
     search: "Search items",
+    further: "item.",
     empty: "There are no scores yet.",
     columns: [
       { key: "rank", title: "Rank", number: true, help: "With its 95 % interval.", cell: (row) => interval(row.rank, row.rank_lower, row.rank_upper) },

@@ -21,11 +21,11 @@ export class Systems {
     this.scores = new Table(place, {
       url: `${api}/tables/systems`,
       label: "Systems",
-      empty: "Systems appear here when judgments tell them apart.",
+      empty: "Systems appear here when there are judgments that compare them.",
       rowClass,
       columns: [
         { key: "cluster", title: "Cluster", number: true, help: "Every system of a cluster is significantly better than every system of the clusters below", cell: (row) => number(row.cluster) },
-        { key: "rank", title: "Rank", number: true, help: "With the range that the significant differences leave open", cell: (row) => interval(row.rank, row.rank_lower, row.rank_upper) },
+        { key: "rank", title: "Rank", number: true, help: "With the range of ranks compatible with the significant differences", cell: (row) => interval(row.rank, row.rank_lower, row.rank_upper) },
         { key: "system", title: "System", cell: (row) => name(row.system) },
         { key: "criterion", title: "Criterion", cell: (row) => row.criterion },
         { key: "label", title: "Label", cell: (row) => name(row.label) },

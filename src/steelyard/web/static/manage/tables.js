@@ -14,10 +14,10 @@ export class Table {
   #search = "";
   #wanted = 0;
 
-  constructor(place, { url, columns, label, search = "", empty = "Nothing yet.", size = 25, sort = null, descending = false, rowClass = () => "", cards = false }) {
+  constructor(place, { url, columns, label, search = "", empty = "Nothing yet.", size = 25, sort = null, descending = false, rowClass = () => "", cards = false, further = "" }) {
     // A phone shows fewer rows at a time, so that the parts below stay within reach.
     const rows = matchMedia("(max-width: 640px)").matches ? Math.min(size, 10) : size;
-    Object.assign(this, { place, url, columns, empty, size: rows, rowClass });
+    Object.assign(this, { place, url, columns: [...columns], empty, size: rows, rowClass, further });
     this.#sort = sort;
     this.#descending = descending;
     this.heads = columns.map((column) => this.#head(column));
@@ -27,9 +27,11 @@ export class Table {
     this.after = h("button", { type: "button", onclick: () => this.#turn(1) }, "Next →");
     this.pages = h("div", { class: "m-pages", hidden: true }, this.before, this.after);
     this.#skeleton(Math.min(rows, 6));
-    const table = h("table", { class: cards ? "m-table m-cards" : "m-table", "aria-label": label }, h("thead", {}, h("tr", {}, this.heads)), this.body);
+    this.headRow = h("tr", {}, this.heads);
+    this.chooser = h("div");
+    const table = h("table", { class: cards ? "m-table m-cards" : "m-table", "aria-label": label }, h("thead", {}, this.headRow), this.body);
     this.scroll = h("div", { class: "m-scroll", tabindex: "0", role: "region", "aria-label": `${label}: table` }, table);
-    place.replaceChildren(search ? this.#searchBox(search) : "", this.scroll, h("div", { class: "m-table-foot" }, this.words, this.pages), this.#meanings());
+    place.replaceChildren(search ? this.#searchBox(search) : "", this.chooser, this.scroll, h("div", { class: "m-table-foot" }, this.words, this.pages), this.#meanings());
   }
 
   /** Grey rows until the first ones are there, so that the page does not jump. */
@@ -81,6 +83,50 @@ export class Table {
     return h("div", { class: "m-search" }, h("label", { for: id, class: "visually-hidden" }, label), input);
   }
 
+  /** Columns of the items beyond the usual ones, to show and to filter by; `further` is what their keys begin with. */
+  #offer(columns, empty) {
+    const keys = columns.filter((key) => this.further && key.startsWith(this.further) && !empty?.includes(key));
+    if (this.offered || !keys.length) return;
+    this.offered = true;
+    const nameOf = (key) => key.slice(this.further.length);
+    const boxes = keys.map((key) => {
+      const input = h("input", { type: "checkbox", onchange: () => this.#toggle(key, nameOf(key), input.checked) });
+      return h("label", { class: "m-choice" }, input, " ", h("span", { dir: "auto" }, nameOf(key)));
+    });
+    const column = h("select", { "aria-label": "Column to filter by" }, h("option", { value: "" }, "all items"), keys.map((key) => h("option", { value: key }, nameOf(key))));
+    const value = h("input", { type: "text", placeholder: "value", dir: "auto", "aria-label": "Value to filter by" });
+    const apply = () => {
+      this.where = column.value && value.value.trim() ? `${column.value}=${value.value.trim()}` : "";
+      this.#offset = 0;
+      this.refresh();
+    };
+    column.addEventListener("change", apply);
+    value.addEventListener("change", apply);
+    this.chooser.append(
+      h(
+        "details",
+        { class: "m-details" },
+        h("summary", { class: "small" }, "Columns and filter"),
+        h("div", { class: "m-choices", role: "group", "aria-label": "Columns to show" }, boxes),
+        h("div", { class: "m-choices" }, h("span", {}, "Only items with"), column, h("span", { "aria-hidden": "true" }, "="), value),
+      ),
+    );
+  }
+
+  #toggle(key, title, shown) {
+    const place = this.columns.findIndex((column) => column.key === key);
+    if (shown && place < 0) {
+      const column = { key, title, cell: (row) => h("span", { class: "m-text", dir: "auto" }, row[key] ?? "–") };
+      this.columns.push(column);
+      this.heads.push(this.#head(column));
+      this.headRow.append(this.heads.at(-1));
+    } else if (!shown && place >= 0) {
+      this.columns.splice(place, 1);
+      this.heads.splice(place, 1)[0].remove();
+    }
+    this.refresh();
+  }
+
   #sortBy(column) {
     const same = this.#sort === column.key;
     this.#descending = same ? !this.#descending : Boolean(column.number);
@@ -98,6 +144,7 @@ export class Table {
   async refresh() {
     const asked = (this.#wanted += 1);
     const query = new URLSearchParams({ search: this.#search, offset: this.#offset, limit: this.size });
+    if (this.where) query.set("where", this.where);
     if (this.#sort) query.set("sort", this.#sort);
     if (this.#sort) query.set("descending", this.#descending);
     let page;
@@ -120,6 +167,7 @@ export class Table {
       this.words.textContent = "Computing…";
       return;
     }
+    this.#offer(columns, empty);
     const isShown = ({ key, action }) => !key || action || !columns.length || (columns.includes(key) && !empty?.includes(key));
     const shown = this.columns.map(isShown);
     this.columns.forEach((column, place) => {
@@ -142,7 +190,7 @@ export class Table {
     this.scroll.hidden = !rows.length;
     const last = Math.min(total, this.#offset + rows.length);
     const range = total > rows.length ? `${(this.#offset + 1).toLocaleString("en")}–${last.toLocaleString("en")} of ${total.toLocaleString("en")}` : "";
-    this.words.textContent = rows.length ? range : this.#search ? "Nothing fits the search." : this.empty;
+    this.words.textContent = rows.length ? range : this.#search || this.where ? "Nothing fits the search." : this.empty;
     this.pages.hidden = total <= this.size;
     this.before.disabled = this.#offset === 0;
     this.after.disabled = last >= total;

@@ -16,7 +16,7 @@ export class Tournaments {
       table("dominance-table", "average_dominance", "Average dominance", [
         { key: "rank", title: "Rank", number: true, cell: (row) => interval(row.rank, row.rank_lower, row.rank_upper) },
         { key: "system", title: "System", cell: (row) => name(row.system) },
-        { key: "score", title: "Average dominance", number: true, help: "Mean over the sources of the outputs dominated less those dominating", cell: (row) => interval(row.score, row.lower, row.upper) },
+        { key: "score", title: "Average dominance", number: true, help: "Outputs dominated minus outputs that dominate, averaged over sources", cell: (row) => interval(row.score, row.lower, row.upper) },
       ]),
       table("cycles-table", "sources", "Tournaments by source", [
         { key: "source", title: "Source", cell: (row) => name(row.source) },

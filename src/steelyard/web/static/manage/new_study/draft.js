@@ -5,15 +5,15 @@ import { Refused, read } from "../api.js";
  * a moment after the last key. `onState(state)` is called with every answer, `onStatus(text, isError)` with the progress.
  */
 
-const { csrf, study, draft: opened } = document.body.dataset;
+const { csrf, root, study, draft: opened } = document.body.dataset;
 /** Where the server's functions for this page are: below the study that is edited, whose team may use them. */
-export const BASE = study ? `/api/v1/studies/${study}/manage` : "/api/v1/manage";
+export const BASE = study ? `${root}/api/v1/studies/${study}/manage` : `${root}/api/v1/manage`;
 const API = `${BASE}/drafts`;
 const PAUSE_MS = 400;
 
 const BLANK = {
   id: "", study: null, begun: false, step: "items", values: {}, text: "", problems: [], items: null, item_count: 0, item_names: [],
-  has_sources: false, systems: [], media: { count: 0, needed: 0, missing: [], missing_count: 0, unused_count: 0 },
+  has_sources: false, extra_columns: [], telling: [], systems: [], media: { count: 0, needed: 0, missing: [], missing_count: 0, unused_count: 0 },
   questions: { checks: [], qualification: [], training: [] }, plan: null, plans: [{ automatic: true, judgments: null }],
   automatic_model: true, annotators: null, seconds: null, previews: [], page: {}, updated: 0,
 };
@@ -44,7 +44,7 @@ async function ensure() {
   if (id) return;
   const state = await request("POST", API, "{}");
   id = state.id;
-  history.replaceState(null, "", `/manage/drafts/${id}${location.hash}`);
+  history.replaceState(null, "", `${root}/manage/drafts/${id}${location.hash}`);
 }
 
 /** Send a request; `onProgress(part)` hears how much of an upload has been sent, `signal` stops it. */

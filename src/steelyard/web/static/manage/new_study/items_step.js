@@ -10,7 +10,7 @@ const ROLES = {
   system: "System",
   source: "Source",
   reference: "Reference",
-  media: "Image, audio, video",
+  media: "Image, audio, video, PDF",
   gold: "Known answer",
   tags: "Tags",
   output: "Outputs of a system",
@@ -19,7 +19,7 @@ const ROLES = {
 };
 const SEPARATORS = { ",": "Comma", ";": "Semicolon", "\t": "Tab", "|": "Bar" };
 const ACCEPTED = ".csv,.tsv,.txt,.jsonl,.ndjson,.json,.parquet,.xlsx";
-const MEDIA = "image/png,image/jpeg,image/gif,image/webp,image/avif,audio/*,video/mp4,video/webm,video/ogg";
+const MEDIA = "image/png,image/jpeg,image/gif,image/webp,image/avif,audio/*,video/mp4,video/webm,video/ogg,application/pdf";
 
 export function itemsStep({ render }) {
   const place = announcement();
@@ -133,7 +133,7 @@ function judgmentsOffer({ name, judgments }) {
   return h(
     "div",
     { class: "m-notice n-stack", role: "group", "aria-label": "Judgments in this file" },
-    h("p", {}, h("strong", {}, tool ? `This is an export of ${tool} with judgments: ` : "This file holds judgments: "), `${number(count, kind.replace(/s$/, ""))} of ${number(items, "item")}${by}.`),
+    h("p", {}, h("strong", {}, tool ? `This is an export of ${tool} with judgments: ` : "This file contains judgments: "), `${number(count, kind.replace(/s$/, ""))} of ${number(items, "item")}${by}.`),
     h("p", {}, "Do you want scores, agreement and a report for these judgments? Create a study from them. To collect new judgments of the same items instead, continue below."),
     h("div", { class: "row" }, create),
     place.element,
@@ -180,7 +180,7 @@ function tableOf(items, columns) {
   return h(
     "div",
     { class: "n-stack" },
-    h("p", { class: "small muted", id: title }, `The first ${items.rows.length} of ${items.total.toLocaleString("en")} rows. Correct what a column holds where the guess is wrong. A source is shown beside the item; extra information is kept but not shown.`),
+    h("p", { class: "small muted", id: title }, `The first ${items.rows.length} of ${items.total.toLocaleString("en")} rows. Correct the role of a column if the guess is wrong. A source is shown beside the item; extra information is kept, and shown only if you choose so in the next step.`),
     h("div", { class: "m-scroll n-scroll", tabindex: "0", role: "region", "aria-labelledby": title }, h("table", { class: "m-table n-table", id: "items-table", "aria-describedby": title }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows))),
   );
 }
@@ -232,14 +232,14 @@ function mediaSection(render) {
   const names = media.missing.slice(0, 5).join(", ") + (media.missing_count > 5 ? " …" : "");
   const status = [];
   if (media.needed) status.push(`${media.needed - media.missing_count} of ${media.needed} files that the items name are uploaded.`);
-  else if (media.count) status.push(`${media.count} files are uploaded. No column of the items is marked as image, audio or video.`);
+  else if (media.count) status.push(`${media.count} files are uploaded. No column of the items is marked as image, audio, video or PDF.`);
   if (media.missing_count) status.push(`Missing: ${names}`);
   if (media.unused_count && media.needed) status.push(`${media.unused_count} uploaded files belong to no item.`);
   const needsMedia = media.needed > 0 || Object.values(items?.roles ?? {}).includes("media");
   return details(
-    "Images, audio and video",
+    "Images, audio, video and PDFs",
     { open: needsMedia || media.count > 0 },
-    h("p", { class: "muted small" }, "Upload the files that a column of your table names, such as cat.png. Items without text show the file alone."),
+    h("p", { class: "muted small" }, "Upload the files that a column of your table names, such as cat.png, or report.pdf#page=3 for a page of a PDF. Items without text show the file alone."),
     h("div", { class: "row" }, input, h("label", { for: "media-files", class: "button" }, "Upload media files")),
     place.element,
     status.map((words) => h("p", { class: media.missing_count ? "m-notice" : "small" }, words)),

@@ -10,7 +10,7 @@ for (const entry of document.querySelectorAll("[data-draft]")) {
   entry.querySelector("[data-delete]").addEventListener("click", async () => {
     const title = entry.querySelector("h3").textContent;
     if (!confirm(`Delete the draft “${title}” with its files?`)) return;
-    const response = await fetch(`/api/v1/manage/drafts/${entry.dataset.draft}`, { method: "DELETE", headers: { "X-CSRF-Token": document.body.dataset.csrf, "Content-Type": "application/json" } }).catch(() => null);
+    const response = await fetch(`${document.body.dataset.root}/api/v1/manage/drafts/${entry.dataset.draft}`, { method: "DELETE", headers: { "X-CSRF-Token": document.body.dataset.csrf, "Content-Type": "application/json" } }).catch(() => null);
     if (!response?.ok) {
       const refused = new Refused(response?.status ?? 0, (await response?.json().catch(() => null)) ?? { error: { what: "The server cannot be reached." } });
       document.getElementById("toast").textContent = refused.message;

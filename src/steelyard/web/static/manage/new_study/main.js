@@ -1,8 +1,13 @@
 import { h } from "../../annotate/dom.js";
+import "../../annotate/best_worst.js";
 import "../../annotate/criteria.js";
 import "../../annotate/error_spans.js";
 import "../../annotate/graded.js";
+import "../../annotate/media.js";
+import "../../annotate/pairwise.js";
 import "../../annotate/ranking.js";
+import "../../annotate/rated.js";
+import "../../annotate/reading.js";
 import { taskView } from "../../annotate/task.js";
 import "../../annotate/unjudged.js";
 import { read } from "../api.js";
@@ -94,7 +99,7 @@ function buttons() {
     const question = study ? "Discard the changes that are not saved to the study yet?" : "Delete this draft with its files?";
     if (!confirm(question)) return;
     await discard();
-    location.assign(study ? "./" : "/manage/");
+    location.assign(study ? "./" : `${document.body.dataset.root}/manage/`);
   }, { kind: "quiet" }) : null;
   return h("div", { class: "n-buttons" }, h("div", { class: "row" }, back, next, save), drop);
 }

@@ -27,11 +27,11 @@ export function qualityStep({ render }) {
     ),
     section(
       "Exclude automatically",
-      "The dashboard reports all of these; here you choose which ones exclude an annotator without you.",
+      "The dashboard reports all of these; here you choose which ones exclude an annotator automatically.",
       optionalPercent("Too fast", "Exclude when this fraction of the answers is faster than the text can be read.", "quality.rules.too_fast", 50),
       optionalPercent("Always the same answer", "Exclude when this fraction of the answers is identical.", "quality.rules.constant", 95),
-      checkField({ label: "Always the same side", help: "Exclude those who choose one position far more often than chance and than others.", path: "quality.rules.one_sided" }),
-      checkField({ label: "Disagrees with everybody", help: "Exclude those whose agreement with the others is significantly lower than usual.", path: "quality.rules.disagreement" }),
+      checkField({ label: "Always the same side", help: "Exclude annotators who choose one position far more often than by chance and than others.", path: "quality.rules.one_sided" }),
+      checkField({ label: "Disagrees with everybody", help: "Exclude annotators whose agreement with the others is significantly below average.", path: "quality.rules.disagreement" }),
     ),
   ];
 }
@@ -64,8 +64,8 @@ function checkSettings() {
       {},
       selectField({ label: "Exclude when", path: "quality.checks.rule", fallback: "posterior", options: [["posterior", "the accuracy is very probably too low"], ["threshold", "the observed accuracy is too low"]] }),
       percent("How probably", "For the first rule.", "quality.checks.confidence", 95),
-      numberField({ label: "Checks before an exclusion", path: "quality.checks.min_checks", min: 1, step: 1, placeholder: "5" }),
-      numberField({ label: "Tasks within which they come", path: "quality.checks.min_checks_within", min: 1, step: 1, placeholder: "5 for each" }),
+      numberField({ label: "Checks before an exclusion", path: "quality.checks.min_checks", min: 1, step: 1, placeholder: "4" }),
+      numberField({ label: "Tasks within which they come", path: "quality.checks.min_checks_within", min: 1, step: 1, placeholder: "3 for each" }),
     ),
   ];
 }

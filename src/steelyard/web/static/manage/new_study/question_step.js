@@ -55,7 +55,7 @@ export function questionStep({ render, showStage }) {
     ...paths.map((prefix, place) => stageSection(prefix, place, paths.length, { render, showStage, fixed })),
     fixed ? null : addStage(paths, render),
     otherAnswers(render),
-    displayOptions(),
+    displayOptions(render),
   ];
 }
 
@@ -150,7 +150,7 @@ function answerFields(name, at, fixed, render) {
   }
   if (name === "ranking") fields.push(checkField({ label: "Allow ties", help: "Annotators may rank two items equally.", path: at("ties"), fallback: true, fixed }));
   if (name === "error_spans") fields.push(...markingFields(at, fixed, render));
-  if (name === "scored_ranking") fields.push(details("More", {}, numberField({ label: "Tie margin", help: "Two values this close count as a tie.", path: at("tie_margin"), min: 0, placeholder: "0", fixed })));
+  if (name === "scored_ranking") fields.push(details("More", {}, numberField({ label: "Tie margin", help: "Largest difference between two values that is a tie.", path: at("tie_margin"), min: 0, placeholder: "0", fixed })));
   return fields;
 }
 
@@ -369,20 +369,74 @@ function otherAnswers(render) {
   return details(
     "Cannot judge, and comments",
     { open: offers || Boolean(get("answers.comments")) },
-    checkField({ label: "Annotators may answer “I cannot judge this”", help: "Such answers say nothing about the scores; the report counts them.", path: "answers.cannot_judge", after: () => { if (!get("answers.cannot_judge")) set("answers.reasons", undefined); render({}); } }),
+    checkField({ label: "Annotators may answer “I cannot judge this”", help: "Such answers do not affect the scores; the report counts them.", path: "answers.cannot_judge", after: () => { if (!get("answers.cannot_judge")) set("answers.reasons", undefined); render({}); } }),
     offers ? listField({ label: "Reasons to choose from (optional)", help: "One per line, such as: not in my language.", path: "answers.reasons" }) : null,
     checkField({ label: "Annotators may write a comment on each task", help: "Comments are never exported together with names.", path: "answers.comments" }),
   );
 }
 
-function displayOptions() {
+const FORMATS = [["", "As the texts"], ["text", "Plain text"], ["markdown", "Markdown"], ["html", "HTML"], ["code", "Code"], ["conversation", "Conversation (JSON)"]];
+const OWN_COLUMNS = { text: "The text", context: "Source", reference: "Reference", system: "System", gold: "Known answer" };
+
+/** Which columns annotators see, in which order, under which headings. */
+function shownColumns(render) {
+  const { extra_columns: extras, has_sources: sources, systems, telling } = draft.state;
+  const path = "page.fields";
+  const fields = (get(path) ?? []).map((field) => (typeof field === "string" ? { column: field } : { ...field }));
+  const rows = fields.length ? fields : [{ column: "text" }];
+  const write = () => {
+    const plain = rows.map((row) => (row.label === undefined && !row.format && !row.language ? row.column : row));
+    set(path, plain.length === 1 && plain[0] === "text" ? undefined : plain);
+    valuesChanged();
+  };
+  const redraw = () => { write(); render({}); };
+  const choices = ["text", ...(sources ? ["context"] : []), "reference", ...extras, ...(systems.length ? ["system"] : []), "gold"];
+  const free = choices.filter((name) => !rows.some((row) => row.column === name));
+  const title = (name) => OWN_COLUMNS[name] ?? name;
+  const cells = (row, place) => {
+    const label = h("input", { type: "text", maxlength: 200, dir: "auto", "aria-label": `Heading above ${title(row.column)}`, placeholder: row.column === "text" ? "none" : row.column });
+    label.value = row.label ?? "";
+    label.addEventListener("change", () => { row.label = label.value.trim() || undefined; write(); });
+    const format = h("select", { "aria-label": `Format of ${title(row.column)}` }, FORMATS.map(([value, words]) => h("option", { value }, words)));
+    format.value = row.format ?? "";
+    format.addEventListener("change", () => { row.format = format.value || undefined; redraw(); });
+    const language = h("input", { type: "text", maxlength: 30, "aria-label": `Programming language of ${title(row.column)}`, placeholder: "language, e.g. python" });
+    language.value = row.language ?? "";
+    language.addEventListener("change", () => { row.language = language.value.trim() || undefined; write(); });
+    const up = button("↑", () => { rows.splice(place - 1, 0, ...rows.splice(place, 1)); redraw(); }, { kind: "quiet", label: `Move ${title(row.column)} up` });
+    up.disabled = place === 0;
+    const remove = button("✕", () => { rows.splice(place, 1); redraw(); }, { kind: "quiet", label: `Hide ${title(row.column)}` });
+    remove.disabled = rows.length === 1;
+    return [h("td", { dir: "auto" }, title(row.column)), h("td", {}, label), h("td", {}, format, row.format === "code" ? language : null), h("td", { class: "row" }, up, remove)];
+  };
+  const heads = ["Column", "Heading", "Format"].map((head) => h("th", { scope: "col" }, head));
+  const table = h("table", { class: "m-table n-edit" }, h("thead", {}, h("tr", {}, heads, h("th", {}, h("span", { class: "visually-hidden" }, "Actions")))), h("tbody", {}, rows.map((row, place) => h("tr", {}, cells(row, place)))));
+  const add = h("select", { id: "show-column" }, h("option", { value: "" }, "Show another column…"), free.map((name) => h("option", { value: name }, title(name))));
+  add.addEventListener("change", () => { if (add.value) { rows.push({ column: add.value }); redraw(); } });
+  return h(
+    "div",
+    { class: "n-stack", "data-path": path },
+    h("p", { class: "n-label" }, "What annotators see of an item"),
+    h("p", { class: "small muted" }, "In this order. Source and reference have a place of their own, beside the items; here you can change their heading and format."),
+    h("div", { class: "m-scroll n-scroll", tabindex: "0", role: "region", "aria-label": "Columns that annotators see" }, table),
+    free.length ? labelled({ label: "Show another column", control: add, hideLabel: true }) : null,
+    telling.map((words) => h("p", { class: "m-notice", role: "status" }, words)),
+  );
+}
+
+function displayOptions(render) {
+  const { media } = draft.state;
+  const names = (get("page.fields") ?? []).map((field) => field.column ?? field);
   return details(
     "Display options",
-    {},
-    selectField({ label: "Texts are", help: "How the texts of items are formatted.", path: "page.content", fallback: "text", options: [["text", "Plain text"], ["markdown", "Markdown"], ["html", "HTML (scripts and styles are removed)"]] }),
-    draft.state.has_sources ? textField({ label: "Heading above the source", help: "For example: German original, or Question.", path: "page.context_label", placeholder: "Context", maxlength: 200 }) : null,
-    textField({ label: "Heading above the reference", help: "Where items have a reference.", path: "page.reference_label", placeholder: "Reference", maxlength: 200 }),
+    { open: Boolean(get("page.fields")?.length) || get("page.content") === "conversation" },
+    shownColumns(render),
+    selectField({ label: "Texts are", help: "How the texts of items are formatted.", path: "page.content", fallback: "text", options: [["text", "Plain text"], ["markdown", "Markdown"], ["html", "HTML (scripts and styles are removed)"], ["code", "Code"], ["conversation", "Conversations (JSON with roles and turns)"]] }),
+    draft.state.has_sources && !names.includes("context") ? textField({ label: "Heading above the source", help: "For example: German original, or Question.", path: "page.context_label", placeholder: "Context", maxlength: 200 }) : null,
+    names.includes("reference") ? null : textField({ label: "Heading above the reference", help: "Where items have a reference.", path: "page.reference_label", placeholder: "Reference", maxlength: 200 }),
     checkField({ label: "Show the number of a slider", path: "page.show_value", fallback: true }),
     checkField({ label: "Re-sort side-by-side sliders while they are moved", path: "page.sort_live" }),
+    media.needed || get("page.sync_audio") ? checkField({ label: "One player for the recordings of a task", help: "Switching from one recording to another goes on at the same position.", path: "page.sync_audio" }) : null,
+    media.needed || get("page.must_play") ? checkField({ label: "Audio and video must be played to the end before an answer", path: "page.must_play" }) : null,
   );
 }

@@ -49,7 +49,11 @@ function answerCells(row, number, { name, criteria, size, labels, scale }, write
         write({ answer: from === "" && to === "" ? "" : `${from === "" ? scale[0] : from}..${to === "" ? scale[1] : to}` });
       });
     }
-    return [h("div", { class: "n-unit" }, inputs[0], "to", inputs[1])];
+    const range = h("div", { class: "n-unit" }, inputs[0], "to", inputs[1]);
+    if (name !== "error_spans") return [range];
+    const marked = h("input", { type: "text", value: row.marked ?? "", placeholder: "words to be marked, or none", dir: "auto", "aria-label": `${what}: words that must be marked` });
+    marked.addEventListener("input", () => write({ marked: marked.value }));
+    return [h("div", { class: "n-stack" }, range, marked)];
   }
   const hint = criteria.length ? criteria.map((one) => `${one}: …`).join(", ") : "empty: in the order written here";
   const control = h("input", { type: "text", value: row.answer ?? "", placeholder: hint, dir: "auto", "aria-label": `${what}: right answer` });
@@ -60,7 +64,7 @@ function answerCells(row, number, { name, criteria, size, labels, scale }, write
 /** Fill in what follows from the items: an order, or the item that was chosen by its place. */
 function completed(row, { name }) {
   const items = itemsOf(row).filter(Boolean);
-  const full = { items: items.join(" | "), answer: row.answer ?? "", best: row.best ?? "", worst: row.worst ?? "", feedback: row.feedback ?? "", context: row.context ?? "", reference: row.reference ?? "" };
+  const full = { items: items.join(" | "), answer: row.answer ?? "", best: row.best ?? "", worst: row.worst ?? "", marked: row.marked ?? "", feedback: row.feedback ?? "", context: row.context ?? "", reference: row.reference ?? "" };
   for (const key of ["answer", "best", "worst"]) {
     const place = row[`${key}_place`];
     if (place !== undefined && place !== "" && place !== "tie") full[key] = itemsOf(row)[Number(place)] ?? "";

@@ -123,7 +123,7 @@ function copyRow(label, link) {
 function linksSection() {
   const place = h("div", { class: "n-stack" }, h("p", { class: "late muted" }, "Loading the links…"));
   const announce = announcement();
-  const url = `/api/v1/studies/${study}/manage`;
+  const url = `${document.body.dataset.root}/api/v1/studies/${study}/manage`;
   const load = async (fresh = []) => {
     try {
       const sharing = await read(`${url}/sharing`);

@@ -1,0 +1,5 @@
+"""Experiments with groups of annotators."""
+
+from reproductions.perspectives.groups import Groups
+
+EXPERIMENTS = (Groups,)
