@@ -97,7 +97,7 @@ class Client:
 
     @property
     def needs(self) -> list[str]:
-        """The steps required before the first task: `consent`, `training`."""
+        """The steps required before the first task: `consent`, `questionnaire`, `training`."""
         return list(self._session()["needs"])
 
     def protocol_of(self, task: Task) -> Protocol:
@@ -157,6 +157,15 @@ class Client:
     def consent(self) -> None:
         """Record consent to the study's consent text."""
         self._welcome = self._change("POST", "/consent", {})
+
+    @property
+    def questionnaire(self) -> list[dict[str, Any]]:
+        """The questions about the annotator that are still to be answered: name, question, type, choices and more."""
+        return list(self._session()["questionnaire"])
+
+    def answer_questionnaire(self, answers: Mapping[str, str | float | None]) -> None:
+        """Answer the questionnaire by the names of the questions; None stands for “Prefer not to say”."""
+        self._welcome = self._change("POST", "/questionnaire", {"answers": dict(answers)})
 
     # Results
 

@@ -199,6 +199,44 @@ def test_consent_comes_before_the_first_task(make_study, serve_study):
     assert ann.task()
 
 
+def test_the_questionnaire_comes_after_the_consent_and_before_the_first_task(make_study, serve_study):
+    questions = """[annotators]
+consent = "We store your answers."
+[[annotators.questionnaire]]
+name = "reads"
+question = "How often do you read?"
+choices = ["daily", "rarely"]
+[[annotators.questionnaire]]
+name = "age"
+question = "How old are you?"
+type = "number"
+optional = true
+"""
+    server = serve_study(make_study(extra=questions))
+    ann = server.person()
+    assert ann.join("ann")["needs"] == ["consent", "questionnaire"]
+    answers = {"answers": {"reads": "daily", "age": 42}}
+    assert ann.post("/questionnaire", answers).json()["error"]["code"] == "consent_needed"
+    shown = ann.post("/consent").json()["questionnaire"]
+    assert [(question["name"], question["choices"]) for question in shown] == [
+        ("reads", ["daily", "rarely"]),
+        ("age", []),
+    ]
+    assert ann.post("/tasks").json()["error"]["code"] == "questionnaire_needed"
+    wrong = ann.post("/questionnaire", {"answers": {"reads": "hourly"}})
+    assert (wrong.status_code, wrong.json()["error"]["field"]) == (422, "reads")
+    done = ann.post("/questionnaire", answers).json()
+    assert (done["needs"], done["questionnaire"]) == ([], [])
+    assert ann.task()
+    # A second tab that sends other answers changes nothing.
+    assert ann.post("/questionnaire", {"answers": {"reads": "rarely"}}).json()["needs"] == []
+    assert server.study.annotators.attributes().rows() == [("ann", "daily", 42.0)]
+    bob = server.person("bob")
+    bob.post("/consent")
+    assert bob.post("/questionnaire", {"answers": {"reads": None}}).json()["needs"] == []
+    assert bob.get("/me").json()["needs"] == []
+
+
 def test_training_gives_feedback_and_opens_the_study(make_study, serve_study):
     folder = make_study(extra='[annotators]\ntraining = "training.csv"')
     (folder / "training.csv").write_text('items,answer,feedback\nw0,80..100,"It is *good*."\nw1,0..20,\n')
@@ -334,7 +372,7 @@ def test_the_reference_lists_every_request_and_code(make_study, serve_study):
         for method, operation in methods.items()
         if operation.get("tags") == ["judging"]
     }
-    assert len(judging) == 15
+    assert len(judging) == 16
     assert judging == set(re.findall(r"^\| (`[A-Z]+ /\S+`) \|", reference, re.M))
     own = ("api", "app", "errors", "webhooks", "security", "identity", "pages")
     sources = [(root / "src" / "steelyard" / "web" / f"{name}.py").read_text(encoding="utf-8") for name in own]

@@ -29,6 +29,7 @@ class What(StrEnum):
     reliability = "reliability"
     log = "log"
     annotators = "annotators"
+    questionnaire = "questionnaire"
     rater_effects = "rater_effects"
     item_fit = "item_fit"
     quality = "quality"
@@ -77,8 +78,9 @@ def export(
     """Export judgments, scores, the event log or a complete data set.
 
     Tables: judgments, answers, scores, systems, differences, reliability, log, annotators (with pseudonyms), items;
-    quality (annotators' work), rater_effects (infit, outfit, severity, drift), item_fit; of error marking: marks, and
-    wmt (a .jsonl or .tsv file: ESA or MQM as at WMT); of tournaments: sources, adequacy, effort.
+    questionnaire (with pseudonyms); quality (annotators' work), rater_effects (infit, outfit, severity, drift),
+    item_fit; of error marking: marks, and wmt (a .jsonl or .tsv file: ESA or MQM as at WMT); of tournaments: sources,
+    adequacy, effort.
 
     Example: steelyard export words --what scores -o scores.csv
     """
@@ -135,7 +137,7 @@ _ANALYSED: dict[What, Callable[[Analysis], pl.DataFrame]] = {
 
 def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.DataFrame:
     from steelyard.formats import item_table
-    from steelyard.study.exporting import conventional_judgments, people_table
+    from steelyard.study.exporting import conventional_judgments, people_table, questionnaire_table
 
     if what in {What.scores, What.items}:
         return _scores(study) if what is What.scores else item_table(study.items)
@@ -147,6 +149,8 @@ def _frame(study: Study, what: What, stage: str | None, real_ids: bool) -> pl.Da
         return (_marks if what is What.marks else _tournament_table)(study, what, real_ids)
     if what is What.answers:
         return study.privacy.names(real=real_ids).frame(study.judgments())
+    if what is What.questionnaire:
+        return questionnaire_table(study, real_ids=real_ids)
     is_annotators = what is What.annotators
     return people_table(study) if is_annotators else conventional_judgments(study, stage, real_ids=real_ids)
 

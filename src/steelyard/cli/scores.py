@@ -20,6 +20,7 @@ from steelyard.cli.options import (
 
 if TYPE_CHECKING:
     from steelyard.models.systems.comparison import SystemComparison, SystemOptions
+    from steelyard.study import Study
 
 ITEM, SYSTEM, GROUP = "item", "system", "group"
 
@@ -72,13 +73,25 @@ def scores(
     scale: ScaleOption = None,
     annotator_group: Annotated[
         str | None,
-        typer.Option("--annotator-group", metavar="COLUMN", help="Score by group of annotators.", show_default=False),
+        typer.Option(
+            "--annotator-group",
+            metavar="NAME",
+            help="Score by group of annotators: a question or a column.",
+            show_default=False,
+        ),
     ] = None,
     annotators: Annotated[
         Path | None,
-        typer.Option("--annotators", help="Table with 'annotator' and columns of groups.", show_default=False),
+        typer.Option(
+            "--annotators",
+            help="Table with 'annotator' and columns of groups; default: the questionnaire.",
+            show_default=False,
+        ),
     ] = None,
-    min_group: Annotated[int, typer.Option("--min-group", min=2, help="Smallest group of annotators to show.")] = 5,
+    min_group: Annotated[
+        int | None,
+        typer.Option("--min-group", min=2, help="Smallest group to show; default: the study's, 5.", show_default=False),
+    ] = None,
     latex: Annotated[
         Path | None,
         typer.Option("--latex", help="Write the systems as a LaTeX table to this file.", show_default=False),
@@ -88,7 +101,8 @@ def scores(
 
     Example: steelyard scores words --top 10
 
-    Groups of annotators: steelyard scores words --annotator-group age --annotators people.csv --differences
+    Groups of annotators, by an answer to the study's questionnaire or by a column of a table:
+    steelyard scores words --annotator-group age --differences
 
     Systems, from a study or from votes: steelyard scores mt --by system · steelyard scores votes.csv --by system
     """
@@ -121,7 +135,7 @@ def _print_groups(
     source: Path,
     column: str,
     annotators: Path | None,
-    min_group: int,
+    min_group: int | None,
     differences: bool,
     form: Format,
     reading: tuple[list[str] | None, tuple[float, float] | None],
@@ -129,21 +143,21 @@ def _print_groups(
     """Print scores by group of annotators, from a study or a file of ratings."""
     from steelyard.cli.output import plain_table, print_frame, print_notes, print_whole
     from steelyard.formats import read_judgments
-    from steelyard.models.perspectives import group_scores
+    from steelyard.models.perspectives import MIN_GROUP, group_scores
     from steelyard.observations import Observations, Ratings
 
-    if annotators is None:
-        raise typer.BadParameter("give the table of annotators and their groups.", param_hint="--annotators")
-    groups = _groups(annotators, column)
     observations: Observations | None
     if source.is_file():
+        if annotators is None:
+            raise typer.BadParameter("give the table of annotators and their groups.", param_hint="--annotators")
+        groups = _groups(annotators, column)
         observations = read_judgments(source, columns=pairs(reading[0], "--columns"), scale=reading[1]).observations
     else:
         with open_study(existing_folder(source)) as study:
             observations = next(iter(study.observations("ratings").values()), None)
-            groups |= {
-                name: groups[called] for name, called in study.privacy.names().called.items() if called in groups
-            }
+            groups = _groups_of_study(study, annotators, column)
+            min_group = min_group or study.config.annotators.min_group
+    min_group = min_group or MIN_GROUP
     if not isinstance(observations, Ratings):
         raise typer.BadParameter("scores by group need ratings.", param_hint="--annotator-group")
     result = group_scores(observations, groups, min_group=min_group)
@@ -157,6 +171,15 @@ def _print_groups(
     if result.hidden:
         notes.append(f"{result.hidden} group(s) with fewer than {min_group} annotators are not shown")
     print_notes(notes)
+
+
+def _groups_of_study(study: Study, annotators: Path | None, column: str) -> dict[str, str]:
+    """Return each annotator's group by the questionnaire, or by a table of names or pseudonyms."""
+    if annotators is None:
+        return study.annotators.groups(column)
+    groups = _groups(annotators, column)
+    called = study.privacy.names().called
+    return groups | {name: groups[pseudonym] for name, pseudonym in called.items() if pseudonym in groups}
 
 
 def _groups(file: Path, column: str) -> dict[str, str]:

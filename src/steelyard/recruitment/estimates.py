@@ -58,7 +58,8 @@ def estimate_visit(study: Study) -> VisitEstimate:
         source = "assumed: five seconds per item and four per answer"
     texts = study.annotators.texts()
     words = sum(len((text or "").split()) for text in (texts.consent, texts.instructions, study.config.question))
-    questions = len(study.annotators.training()) + len(study.annotators.qualification())
+    annotators = study.annotators
+    questions = len(annotators.questionnaire()) + len(annotators.training()) + len(annotators.qualification())
     return VisitEstimate(tasks, seconds, words * 60 / WORDS_PER_MINUTE, questions, source)
 
 

@@ -15,6 +15,7 @@ from steelyard.records import Task
 from steelyard.simulate.annotators import Annotators, SimulatedAnnotators, Truth
 from steelyard.simulate.population import SimulatedAnnotator
 from steelyard.study import Study
+from steelyard.study.config.tables import EntryQuestion
 
 _BLOCK = 4096
 
@@ -106,6 +107,7 @@ def answer_study(
         except BaseException as error:
             failures.append(error)
 
+    _answer_questionnaires(study, annotators.names, rng)
     shares = [
         AnnotatorQueue(annotators.names[number::threads], child) for number, child in enumerate(rng.spawn(threads))
     ]
@@ -118,6 +120,26 @@ def answer_study(
     if failures:
         raise failures[0]
     return count
+
+
+def _answer_questionnaires(study: Study, names: Sequence[str], rng: np.random.Generator) -> None:
+    """Give simulated annotators random answers to the questions that form groups; texts are left out."""
+    for name in names if study.annotators.questionnaire() else ():
+        questions = study.annotators.questionnaire(name)
+        answers = {question.name: _random_attribute(question, rng) for question in questions}
+        if questions:
+            study.annotators.record_questionnaire(name, answers)
+
+
+def _random_attribute(question: EntryQuestion, rng: np.random.Generator) -> str | float | None:
+    if question.type == "choice":
+        return str(rng.choice(question.choices))
+    if question.type == "text":
+        return None if question.optional or question.prefer_not_to_say else "simulated"
+    inner = question.breaks or (0.0,)
+    low = inner[0] - 1 if question.minimum is None else question.minimum
+    high = max(inner[-1] + 1, low + 1) if question.maximum is None else question.maximum
+    return float(rng.uniform(low, high))
 
 
 def _check_of(study: Study, task: Task) -> Question | None:

@@ -1,8 +1,9 @@
-"""The annotators of a study: consent, training and test, progress, exclusion, pay."""
+"""The annotators of a study: consent, questionnaire, training and test, progress, exclusion, pay."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,17 +11,18 @@ from typing import Any
 
 import polars as pl
 
-from steelyard.errors import ConfigError, TaskError
+from steelyard.errors import ConfigError, TaskError, did_you_mean
 from steelyard.quality.pay import pay_table
 from steelyard.quality.questions import Question
 from steelyard.records import AnnotatorKind, Judgment, Task
 from steelyard.study import events as ev
-from steelyard.study.config.tables import AnnotatorSettings
+from steelyard.study.config.tables import AnnotatorSettings, EntryQuestion
 from steelyard.study.core import Core
 from steelyard.study.events import decode_own
 from steelyard.study.judges import people_only
 from steelyard.study.judgments import effective_judgments, judgment_frame, judgment_of
 from steelyard.study.leases import annotator_name, checked_reason
+from steelyard.study.questionnaire import checked_answers, group_name
 
 _TEXT_FILES = (".md", ".txt")
 
@@ -35,6 +37,7 @@ class AnnotatorProgress:
     answered: int
     limit: int | None
     consented: bool
+    questioned: bool
     trained: bool
     qualified: bool | None
     excluded: str | None
@@ -119,6 +122,54 @@ class Annotators:
         """Record that an annotator agreed to the present wording of the consent."""
         self._record(ev.Consented(digest=text_digest(self._texts.consent or "")), annotator)
 
+    def questionnaire(self, annotator: str | None = None) -> list[EntryQuestion]:
+        """Return the questions about annotators themselves; of an annotator, those not yet asked."""
+        questions = list(self._core.config.annotators.questionnaire)
+        if annotator is None:
+            return questions
+        with self._log.read() as state:
+            answered = state.questionnaires.get(annotator_name(annotator), {})
+        return [question for question in questions if question.name not in answered]
+
+    def record_questionnaire(self, annotator: str, answers: Mapping[str, object]) -> None:
+        """Record an annotator's answers to the questionnaire, by the name of the question.
+
+        None stands for “Prefer not to say”. Questions that the annotator has answered before keep their answer.
+        """
+        questions = self.questionnaire(annotator)
+        names = {question.name for question in self.questionnaire()} - {question.name for question in questions}
+        result = checked_answers(questions, {name: answer for name, answer in answers.items() if name not in names})
+        if questions:
+            self._record(ev.QuestionnaireAnswered(asked=list(result), answers=result), annotator)
+
+    def attributes(self) -> pl.DataFrame:
+        """Return the answers to the questionnaire: annotator, and one column for each question."""
+        questions = self.questionnaire()
+        with self._log.read() as state:
+            answers = {name: state.questionnaires[name] for name in sorted(state.questionnaires)}
+        columns = {
+            question.name: pl.Series(
+                [given.get(question.name) for given in answers.values()],
+                dtype=pl.Float64 if question.type == "number" else pl.String,
+                strict=False,
+            )
+            for question in questions
+        }
+        return pl.DataFrame({"annotator": pl.Series(list(answers), dtype=pl.String), **columns})
+
+    def groups(self, name: str) -> dict[str, str]:
+        """Return the group of each annotator by their answer to a question; those without an answer are left out."""
+        questions = {question.name: question for question in self.questionnaire()}
+        if name not in questions:
+            raise ConfigError(
+                f"the questionnaire has no question '{name}'.",
+                did_you_mean(name, list(questions)) or "Add it to [[annotators.questionnaire]], or give a table.",
+            )
+        with self._log.read() as state:
+            answers = {annotator: given.get(name) for annotator, given in state.questionnaires.items()}
+        groups = {annotator: group_name(questions[name], answer) for annotator, answer in answers.items()}
+        return {annotator: group for annotator, group in groups.items() if group is not None}
+
     def training(self) -> list[Question]:
         """Return the practice questions, with their answers."""
         return self._core.questions(self._core.config.annotators.training)
@@ -172,6 +223,8 @@ class Annotators:
                 if annotator in state.judges
                 else state.recruitment.quotas.get(annotator, config.annotators.max_tasks),
                 consented=consent is None or state.consents.get(annotator) == text_digest(consent),
+                questioned=state.questionnaires.get(annotator, {}).keys()
+                >= {question.name for question in config.annotators.questionnaire},
                 trained=config.annotators.training is None or annotator in state.trained,
                 qualified=config.quality.qualification is None or state.qualified.get(annotator),
                 excluded=state.excluded.get(annotator),

@@ -271,6 +271,17 @@ class Consented(Payload, frozen=True, kw_only=True):
     digest: str
 
 
+class QuestionnaireAnswered(Payload, frozen=True, kw_only=True):
+    """What an annotator answered about themselves, by the name of the question.
+
+    Exported logs say only what was asked.
+    """
+
+    kind = "questionnaire"
+    asked: list[str]
+    answers: dict[str, str | float | None] = {}
+
+
 class Trained(Payload, frozen=True, kw_only=True):
     """An annotator finished the training."""
 
@@ -453,6 +464,7 @@ PAYLOADS: dict[str, Any] = {
         Frozen,
         InterimAnalysis,
         Consented,
+        QuestionnaireAnswered,
         Trained,
         TestAnswered,
         TestFinished,

@@ -82,6 +82,19 @@ def people_table(study: Study) -> pl.DataFrame:
     )
 
 
+def questionnaire_table(study: Study, *, real_ids: bool = False) -> pl.DataFrame:
+    """Return the answers to the questionnaire by pseudonym; they are never exported with names."""
+    if not study.config.annotators.questionnaire:
+        raise DataError("the study has no questionnaire.", "Add [[annotators.questionnaire]] to study.toml.")
+    if real_ids:
+        raise DataError("answers to the questionnaire are not exported with names.", "Leave --real-ids out.")
+    names = study.privacy.names()
+    table = names.frame(study.annotators.attributes())
+    texts = [question.name for question in study.config.annotators.questionnaire if question.type == "text"]
+    # In the order of the pseudonyms, which says nothing about the names.
+    return table.with_columns(pl.col(name).map_elements(names.within, pl.String) for name in texts).sort("annotator")
+
+
 def write_judgments(
     study: Study,
     path: Path,

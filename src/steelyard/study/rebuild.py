@@ -32,7 +32,7 @@ def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
 
     With pseudonyms it is a log in its own right, with digests of its own: whoever rebuilds a study from it gets
     the same scores from people of other names. Comments are never exported with names: with `real_ids` they are left
-    out, and the digests are new if there are any.
+    out, and the digests are new if there are any. Answers to the questionnaire are always left out.
     """
     if real_ids:
         return _without_comments(study)
@@ -47,6 +47,8 @@ def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
             data = structs.replace(data, reason=names.within(reason))
         if comment := getattr(data, "comment", ""):
             data = structs.replace(data, comment=names.within(comment))
+        if isinstance(data, ev.QuestionnaireAnswered):
+            data = structs.replace(data, answers={})
         annotator = stored.annotator
         # Names that begin with a space stand in for annotators who were forgotten.
         if annotator is not None and not annotator.startswith(" "):
@@ -57,7 +59,10 @@ def exported_log(study: Study, *, real_ids: bool = False) -> Iterator[Event]:
 
 
 def _without_comments(study: Study) -> Iterator[Event]:
-    if not any(event.data.comment for event in study.events((ev.Judged.kind, ev.Revised.kind))):
+    kinds = (ev.Judged.kind, ev.Revised.kind, ev.QuestionnaireAnswered.kind)
+    if not any(
+        getattr(event.data, "comment", "") or getattr(event.data, "answers", {}) for event in study.events(kinds)
+    ):
         return study.events()
 
     def silent(stored: StoredEvent, previous: str) -> StoredEvent:
@@ -65,6 +70,8 @@ def _without_comments(study: Study) -> Iterator[Event]:
         data = with_previous_digest(event.data, previous)
         if getattr(data, "comment", ""):
             data = structs.replace(data, comment="")
+        elif isinstance(data, ev.QuestionnaireAnswered):
+            data = structs.replace(data, answers={})
         return stored if data is event.data else stored._replace(data=data.text())
 
     return map(decode_own, rechained((event.stored() for event in study.events()), silent))

@@ -107,6 +107,8 @@ class StudyState:
         self.state_reason = ""
         self.consents: dict[str, str] = {}
         """The digest of the wording that each annotator agreed to."""
+        self.questionnaires: dict[str, dict[str, str | float | None]] = {}
+        """Answers to the questionnaire by annotator; None where a question was not answered."""
         self.trained: set[str] = set()
         self.test_answers: defaultdict[str, list[bool]] = defaultdict(list)
         """Which answers to the qualification test were right, by annotator."""
@@ -434,6 +436,10 @@ class StudyState:
     def _on_consent(self, event: Event, data: ev.Consented) -> None:
         self.consents[str(event.annotator)] = data.digest
 
+    def _on_questionnaire(self, event: Event, data: ev.QuestionnaireAnswered) -> None:
+        answers = self.questionnaires.setdefault(str(event.annotator), {})
+        answers.update({name: data.answers.get(name) for name in data.asked})
+
     def _on_trained(self, event: Event, data: ev.Trained) -> None:
         self.trained.add(str(event.annotator))
 
@@ -474,6 +480,7 @@ class StudyState:
         return (
             self.knows(annotator)
             or annotator in self.consents
+            or annotator in self.questionnaires
             or annotator in self.trained
             or annotator in self.test_answers
             or annotator in self.judges
@@ -486,6 +493,7 @@ class StudyState:
         sources = (
             self.tasks_of,
             self.consents,
+            self.questionnaires,
             sorted(self.trained),
             self.test_answers,
             self.judges,
@@ -573,6 +581,7 @@ HANDLERS: dict[type[ev.Payload], Callable[[StudyState, Event, Any], None]] = {
     ev.Frozen: StudyState._on_frozen,
     ev.InterimAnalysis: StudyState._on_interim_analysis,
     ev.Consented: StudyState._on_consent,
+    ev.QuestionnaireAnswered: StudyState._on_questionnaire,
     ev.Trained: StudyState._on_trained,
     ev.TestAnswered: StudyState._on_test_answer,
     ev.TestFinished: StudyState._on_test_result,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
 from steelyard.designs.base import NoTask
-from steelyard.errors import TaskError
+from steelyard.errors import AnswerError, TaskError
 from steelyard.protocols.unjudged import unjudged_items
 from steelyard.records import Effort, Judgment
 from steelyard.study.display import label_beside
@@ -36,16 +36,19 @@ from steelyard.web.identity import (
 from steelyard.web.schemas import (
     Empty,
     EndingOut,
+    EntryQuestionOut,
     ErrorOut,
     FeedbackOut,
     JudgmentOut,
     JudgmentsOut,
     LeaseOut,
+    NeededStep,
     NewJudgment,
     NewSession,
     NoTaskOut,
     PageOut,
     ProgressOut,
+    QuestionnaireAnswers,
     Reason,
     RevisedAnswer,
     SavedOut,
@@ -142,6 +145,23 @@ def consent(served: StudyDep, request: Request, body: Empty) -> SessionOut:
     return _welcome(served, request, session)
 
 
+@router.post("/questionnaire")
+def questionnaire(served: StudyDep, request: Request, body: QuestionnaireAnswers) -> SessionOut:
+    """Answer the questions about oneself, all at once and after the consent; sending them again changes nothing."""
+    session = signed_in(request, served)
+    if served.next_step(session.annotator) == "consent":
+        raise _consent_needed()
+    try:
+        served.study.annotators.record_questionnaire(session.annotator, body.answers)
+    except AnswerError as error:
+        raise refusal_for(error) from None
+    return _welcome(served, request, session)
+
+
+def _consent_needed() -> Refusal:
+    return Refusal(403, "consent_needed", "You have not agreed to take part yet.", "Read the text and agree first.")
+
+
 @router.get("/training")
 def training(served: StudyDep, request: Request) -> TrainingOut:
     """The next practice question."""
@@ -219,7 +239,9 @@ def tasks(served: StudyDep, request: Request, body: TaskRequest) -> Response:
     study = served.study
     step = served.next_step(session.annotator)
     if step == "consent":
-        raise Refusal(403, "consent_needed", "You have not agreed to take part yet.", "Read the text and agree first.")
+        raise _consent_needed()
+    if step == "questionnaire":
+        raise Refusal(403, "questionnaire_needed", "There is a short questionnaire first.", "Answer its questions.")
     if step == "training":
         raise Refusal(403, "training_needed", "There is a short training first.", "Do the practice questions.")
     if step == "qualification":
@@ -427,10 +449,11 @@ def _progress(served: ServedStudy, session: Session, *, latest: bool = False) ->
 def _welcome(served: ServedStudy, request: Request, session: Session | None, lang: str | None = None) -> SessionOut:
     study = served.study
     config = study.config
-    needs: list[Literal["name", "consent", "training", "qualification"]] = []
+    needs: list[NeededStep] = []
     if session is None:
         needs.append("name")
         progress = ProgressOut(answered=0, limit=config.annotators.max_tasks, minutes_left=None)
+        questions = study.annotators.questionnaire()
         consented, trained, tested = (
             served.consent_html is None,
             not served.training,
@@ -439,9 +462,12 @@ def _welcome(served: ServedStudy, request: Request, session: Session | None, lan
     else:
         annotator = study.annotators.progress(session.annotator)
         consented, trained, tested = annotator.consented, annotator.trained, annotator.qualified is not None
+        questions = [] if annotator.questioned else study.annotators.questionnaire(session.annotator)
         progress = _progress(served, session, latest=True)
     if not consented:
         needs.append("consent")
+    if questions:
+        needs.append("questionnaire")
     if not trained:
         needs.append("training")
     if not tested:
@@ -460,6 +486,7 @@ def _welcome(served: ServedStudy, request: Request, session: Session | None, lan
         ),
         needs=needs,
         consent_html=served.consent_html,
+        questionnaire=[EntryQuestionOut.model_validate(question, from_attributes=True) for question in questions],
         instructions_html=served.instructions_html,
         page=PageOut(
             show_value=config.page.show_value,

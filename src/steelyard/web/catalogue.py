@@ -61,7 +61,7 @@ class Catalogue(gettext.NullTranslations):
 OPTIONAL_SCRIPTS = frozenset(
     {
         *("best_worst", "criteria", "error_spans", "graded", "media", "pairwise", "ranking", "rated", "reading"),
-        "unjudged",
+        *("questionnaire", "unjudged"),
     }
 )
 """Scripts of the annotators' page that only some studies load."""

@@ -281,6 +281,7 @@ _STEPS: dict[str, Step] = {
 _FIELD_STEPS: dict[str, Step] = {
     "annotators.consent": "quality",
     "annotators.instructions": "quality",
+    "annotators.questionnaire": "quality",
     "annotators.training": "quality",
 }
 _PLAIN: dict[str, tuple[str, str]] = {
@@ -326,9 +327,9 @@ def _by_step(problems: list[Problem], item_problems: list[Problem], *, has_items
 def _step(field: str, file: str | None) -> Step:
     if file not in {None, CONFIG_FILE}:
         return "items" if file is not None and "item" in file else "quality"
-    if field in _FIELD_STEPS:
-        return _FIELD_STEPS[field]
     parts = [part for part in field.split(".") if not part.isdecimal()]
+    if (key := ".".join(parts[:2])) in _FIELD_STEPS:
+        return _FIELD_STEPS[key]
     if parts and parts[0] == "stage":
         parts = parts[1:] or ["protocol"]
     return _STEPS.get(parts[0], "share") if parts else "question"

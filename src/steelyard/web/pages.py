@@ -41,6 +41,7 @@ _STYLES = {
     "error_spans": "error_spans",
     "graded": "extras",
     "media": "media",
+    "questionnaire": "questionnaire",
     "reading": "reading",
     "unjudged": "extras",
 }
@@ -136,6 +137,7 @@ def _scripts(served: ServedStudy) -> list[str]:
         *(["graded"] if is_graded or (pairs and contents.for_reading) else []),
         *(["reading"] if contents.is_formatted or contents.for_reading else []),
         *(["media"] if contents.media else []),
+        *(["questionnaire"] if config.annotators.questionnaire else []),
         *sorted({_WIDGETS[protocol.name] for protocol in protocols if protocol.name in _WIDGETS}),
     ]
 

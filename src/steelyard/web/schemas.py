@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime
 from html import escape
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,6 +39,10 @@ class NewSession(_RequestBody):
     embedded: Annotated[
         bool, Field(description="whether the page is in a frame of another site; then the answer holds the session")
     ] = False
+
+
+NeededStep: TypeAlias = Literal["name", "consent", "questionnaire", "training", "qualification"]
+"""What an annotator must do before the first task."""
 
 
 class Empty(_RequestBody):
@@ -95,6 +99,12 @@ class Reason(_RequestBody):
     """The reason for skipping or flagging a task."""
 
     reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class QuestionnaireAnswers(_RequestBody):
+    """Answers to the questionnaire by the name of the question; null for “Prefer not to say”."""
+
+    answers: dict[str, str | float | None]
 
 
 class TrainingAnswer(_RequestBody):
@@ -212,6 +222,20 @@ class PageOut(BaseModel):
     direction: Annotated[Literal["ltr", "rtl"], Field(description="direction of scales, from the study's question")]
 
 
+class EntryQuestionOut(BaseModel):
+    """A question of the questionnaire."""
+
+    name: str
+    question: str
+    type: Literal["choice", "number", "text"]
+    choices: tuple[str, ...]
+    optional: bool
+    prefer_not_to_say: bool
+    minimum: float | None
+    maximum: float | None
+    max_length: int
+
+
 class SessionOut(BaseModel):
     """The session, and everything that the page needs to start."""
 
@@ -221,8 +245,9 @@ class SessionOut(BaseModel):
         str | None, Field(description="to be sent as X-CSRF-Token with every request that changes something")
     ]
     study: StudyOut
-    needs: list[Literal["name", "consent", "training", "qualification"]]
+    needs: list[NeededStep]
     consent_html: str | None
+    questionnaire: Annotated[list[EntryQuestionOut], Field(description="questions that are still to be answered")]
     instructions_html: str | None
     page: PageOut
     progress: ProgressOut

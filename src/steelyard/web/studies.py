@@ -194,7 +194,7 @@ class ServedStudy:
             fresh.close()
         self.reopen()
 
-    def next_step(self, annotator: str) -> Literal["consent", "training", "qualification"] | None:
+    def next_step(self, annotator: str) -> Literal["consent", "questionnaire", "training", "qualification"] | None:
         """Return what an annotator must do before the first task; the result is cached once it is None."""
         if self._ready_since != self.study.privacy.generation:
             # An annotator was forgotten: whoever uses that name now is a new annotator.
@@ -204,6 +204,8 @@ class ServedStudy:
         progress = self.study.annotators.progress(annotator)
         if not progress.consented:
             return "consent"
+        if not progress.questioned:
+            return "questionnaire"
         if not progress.trained:
             return "training"
         if progress.qualified is None:

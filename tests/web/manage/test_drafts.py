@@ -95,6 +95,7 @@ def test_two_studies_of_one_title_get_a_folder_each(served):
         ({"design": {"name": "random_tuples", "judgments": "many"}}, "design.judgments"),
         ({"annotators": {"max_tasks": 0}}, "annotators.max_tasks"),
         ({"annotators": {"consent": "../../secret.md"}}, "annotators.consent"),
+        ({"annotators": {"questionnaire": [{"name": "age", "question": "?", "type": "number"}]}}, "annotators.consent"),
         ({"page": {"media": "/etc"}}, "page.media"),
     ],
 )

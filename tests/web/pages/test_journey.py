@@ -25,6 +25,16 @@ def server(tmp_path_factory):
                 'training = "training.csv"\nmax_tasks = 2\ncontact = "words@example.org"',
                 files={"training.csv": TRAINING},
             ),
+            write_study(
+                folder / "asked",
+                people='consent = "We keep your answers."\n'
+                '[[annotators.questionnaire]]\nname = "reads"\nquestion = "How often do you read for pleasure?"\n'
+                'choices = ["Every day or nearly every day", "Rarely"]\n'
+                '[[annotators.questionnaire]]\nname = "age"\nquestion = "How old are you?"\ntype = "number"\n'
+                "minimum = 18\n"
+                '[[annotators.questionnaire]]\nname = "town"\nquestion = "Where do you live?"\ntype = "text"\n'
+                "optional = true\nprefer_not_to_say = false",
+            ),
             write_study(folder / "invited", people='open = false\ncontact = "words@example.org"'),
             write_study(folder / "final", people="revisable_answers = 0"),
             write_study(folder / "limited", people="revisable_answers = 1\nmax_tasks = 4"),
@@ -36,6 +46,33 @@ def server(tmp_path_factory):
     )
     yield started
     started.stop()
+
+
+def test_a_phone_shows_the_questionnaire_names_what_is_missing_and_sends_the_answers(server, judge):
+    person = judge(f"{server.url}/s/asked/", device="phone")
+    page = person.page
+    person.give_name("Cleo")
+    page.get_by_role("button", name="I agree").tap()
+    person.says("About you")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    page.get_by_label("How old are you?").fill("17")
+    page.get_by_role("button", name="Continue").tap()
+    problems = [text for text in page.locator(".entry-question .error").all_inner_texts() if text]
+    assert problems == ["Please answer this question.", "The number must be at least 18."]
+    assert page.evaluate("document.activeElement.type") == "radio"
+    page.get_by_label("Every day or nearly every day").tap()
+    page.get_by_label("How old are you?").fill("42,5")
+    # Another language keeps what was answered.
+    page.get_by_label("Language").select_option("de")
+    person.says("Über Sie")
+    assert page.get_by_label("Every day or nearly every day").is_checked()
+    page.locator("fieldset", has_text="How old").get_by_label("Keine Angabe").check()
+    assert page.get_by_label("How old are you?").input_value() == ""
+    page.get_by_label("How old are you?").fill("42,5")
+    page.get_by_role("button", name="Weiter").tap()
+    person.says("So geht es")
+    [data] = log_of(server, "asked", "questionnaire", "Cleo")
+    assert data["answers"] == {"reads": "Every day or nearly every day", "age": 42.5, "town": None}
 
 
 def test_the_whole_way_from_the_link_to_thank_you(server, judge):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import polars as pl
 
 from steelyard.analysis.analysis import Analysis
@@ -25,7 +27,7 @@ def section(analysis: Analysis) -> Section:
     if history.excluded:
         facts.append(Fact("annotators excluded", len(history.excluded)))
     facts += _tests(analysis)
-    blocks: list[Block] = [facts_table("annotators-answered", "People.", facts)]
+    blocks: list[Block] = [facts_table("annotators-answered", "People.", facts), *_questionnaire(analysis)]
     purpose, out = pl.col("purpose"), pl.col("excluded")
     counts = {
         "answers in total": judgments.height,
@@ -91,18 +93,41 @@ def _median(column: pl.Series) -> float:
 def _tests(analysis: Analysis) -> list[Fact]:
     """Count annotators by consent, training and qualification test, each by their last result."""
     config = analysis.study.config
-    last: dict[str, dict[str, bool]] = {"consent": {}, "trained": {}, "test_result": {}}
+    last: dict[str, dict[str, bool]] = {"consent": {}, "questionnaire": {}, "trained": {}, "test_result": {}}
     for event in analysis.study.events(tuple(last)):
         last[event.kind][str(event.annotator)] = bool(getattr(event.data, "passed", True))
     facts = []
     if config.annotators.consent is not None:
         facts.append(Fact("gave consent", len(last["consent"])))
+    if config.annotators.questionnaire:
+        facts.append(Fact("answered the questionnaire", len(last["questionnaire"])))
     if config.annotators.training is not None:
         facts.append(Fact("completed the training", len(last["trained"])))
     if config.quality.qualification is not None:
         facts.append(Fact("passed the qualification test", sum(last["test_result"].values())))
         facts.append(Fact("failed it", len(last["test_result"]) - sum(last["test_result"].values())))
     return facts
+
+
+def _questionnaire(analysis: Analysis) -> list[Block]:
+    """Count the annotators whose judgments count, by their answers; groups that are too small are shown together."""
+    annotators, smallest = analysis.study.annotators, analysis.study.config.annotators.min_group
+    counting = set(analysis.history.counted["annotator"])
+    rows: list[tuple[str, str, int]] = []
+    for question in annotators.questionnaire():
+        if question.type == "text":
+            continue
+        groups = Counter(group for name, group in annotators.groups(question.name).items() if name in counting)
+        shown = {group: count for group, count in groups.items() if count >= smallest}
+        rows += [(question.name, group, shown[group]) for group in sorted(shown)]
+        if (others := len(counting) - sum(shown.values())) >= smallest:
+            rows.append((question.name, "another group, or no answer", others))
+    if not rows:
+        return []
+    frame = pl.DataFrame(rows, ["question", "group", "annotators"], orient="row")
+    columns = (text_column("question", "question"), text_column("group", "group"), count_column("annotators", "people"))
+    title = f"Answers to the questionnaire; groups of fewer than {smallest} are not shown."
+    return [Table("questionnaire", title, frame, columns)]
 
 
 def _times(judgments: pl.DataFrame) -> list[Fact]:

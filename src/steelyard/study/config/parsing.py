@@ -24,6 +24,7 @@ from steelyard.study.config.tables import (
     Answers,
     Checks,
     Embed,
+    EntryQuestion,
     ItemsSource,
     Judges,
     Link,
@@ -88,7 +89,7 @@ def parse_config(data: Mapping[str, Any], lines: Mapping[str, int] | None = None
         raise ConfigError(named + _inner_problems(data)) from None
     stages = _stages(table, problems)
     model = _model(table, stages, problems)
-    problems += _bonus_problems(table)
+    problems += _bonus_problems(table) + _consent_problems(table)
     if model is not None and table.judges.covariates and not model.takes_covariates():
         what = f"the model {model.name} does not use covariates."
         problems.append(Problem(what, 'Use [model] name = "calibrated_scale".', field="judges.covariates"))
@@ -163,6 +164,7 @@ def _quoted(value: Any) -> str:
 def _known_keys(location: list[str]) -> list[str]:
     tables: dict[str, type[BaseModel]] = {
         "annotators": AnnotatorSettings,
+        "annotators.questionnaire": EntryQuestion,
         "page": Page,
         "page.fields": ShownField,
         "answers": Answers,
@@ -215,6 +217,13 @@ def _bonus_problems(table: StudyTable) -> list[Problem]:
         return []
     what = f"the bonus depends on {needed[0]}, but the study has no checks."
     return [Problem(what, "Add [quality.checks], or change the formula.", field="pay.bonus")]
+
+
+def _consent_problems(table: StudyTable) -> list[Problem]:
+    if not table.annotators.questionnaire or table.annotators.consent:
+        return []
+    what = "annotators answer a questionnaire about themselves, but the study has no consent text."
+    return [Problem(what, "Write one that says what the answers are for.", field="annotators.consent")]
 
 
 def _stages(table: StudyTable, problems: list[Problem]) -> list[Stage]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from steelyard.protocols.unjudged import AnswerRules
 from steelyard.quality.pay import MAX_AMOUNT, NAMES, Bonus, Rates
@@ -26,6 +27,50 @@ class ItemsSource(_Table):
         dict[str, str], Field(description="Steelyard's column = the file's, e.g. { text = 'headline' }")
     ] = {}
     ignore: Annotated[list[str], Field(description="columns to ignore")] = []
+
+
+class EntryQuestion(_Table):
+    """One question of the questionnaire that annotators answer before their first task."""
+
+    name: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z][A-Za-z0-9_]{0,49}$", description="short name of the answer, e.g. age; used for groups"
+        ),
+    ]
+    question: Annotated[str, Field(min_length=1, max_length=500, description="the question")]
+    type: Annotated[
+        Literal["choice", "number", "text"],
+        Field(description="choice: one of `choices`; number; text: one short line"),
+    ] = "choice"
+    choices: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
+        Field(max_length=100, description="the answers to choose from, for the type choice"),
+    ] = ()
+    optional: Annotated[bool, Field(description="whether the question may be left unanswered")] = False
+    prefer_not_to_say: Annotated[bool, Field(description="whether “Prefer not to say” is offered as an answer")] = True
+    minimum: Annotated[float | None, Field(description="smallest number that is accepted")] = None
+    maximum: Annotated[float | None, Field(description="largest number that is accepted")] = None
+    breaks: Annotated[
+        tuple[float, ...],
+        Field(max_length=20, description="numbers at which a new group of annotators begins, e.g. [30, 50]"),
+    ] = ()
+    max_length: Annotated[int, Field(ge=1, le=500, strict=True, description="most characters of a text")] = 100
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> EntryQuestion:
+        if self.type == "choice" and len(set(self.choices)) < 2:
+            raise ValueError("a question of the type choice needs two or more different `choices`")
+        if self.type != "choice" and self.choices:
+            raise ValueError(f"a question of the type {self.type} has no `choices`")
+        limits = (self.minimum, self.maximum)
+        if self.type != "number" and (self.breaks or limits != (None, None)):
+            raise ValueError("`minimum`, `maximum` and `breaks` are for questions of the type number")
+        if self.minimum is not None and self.maximum is not None and self.minimum >= self.maximum:
+            raise ValueError("`minimum` must be smaller than `maximum`")
+        if any(low >= high for low, high in pairwise(self.breaks)):
+            raise ValueError("`breaks` must increase")
+        return self
 
 
 class AnnotatorSettings(_Table):
@@ -52,6 +97,14 @@ class AnnotatorSettings(_Table):
     instructions: Annotated[str | None, Field(description="instructions for annotators: Markdown, or a .md file")] = (
         None
     )
+    questionnaire: Annotated[
+        tuple[EntryQuestion, ...],
+        Field(max_length=30, description="questions about annotators themselves, asked after the consent"),
+    ] = ()
+    min_group: Annotated[
+        int,
+        Field(ge=2, strict=True, description="smallest group of annotators that results by group show"),
+    ] = 5
     training: Annotated[
         str | None, Field(description="file of practice questions with answers, asked before the first task")
     ] = None
@@ -63,6 +116,14 @@ class AnnotatorSettings(_Table):
         str | None,
         Field(description="language of the annotation page (ar de en es fr hi ja pt ru zh); default: the browser's"),
     ] = None
+
+    @field_validator("questionnaire")
+    @classmethod
+    def _names_differ(cls, value: tuple[EntryQuestion, ...]) -> tuple[EntryQuestion, ...]:
+        names = [question.name for question in value]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"two questions are called '{twice[0]}'")
+        return value
 
 
 Format: TypeAlias = Literal["text", "markdown", "html", "code", "conversation"]

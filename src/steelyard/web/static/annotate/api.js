@@ -76,6 +76,10 @@ export class Api {
     return this.#welcomed(await this.#change("POST", "/consent", {}));
   }
 
+  async answerQuestionnaire(answers) {
+    return this.#welcomed(await this.#change("POST", "/questionnaire", { answers }));
+  }
+
   async signOut() {
     await this.#change("POST", "/sign-out", {});
     if (this.#embedding) this.#embedding.session = null;

@@ -13,12 +13,12 @@ import { Supply } from "./supply.js";
 import { taskView } from "./task.js";
 import { askQuestions } from "./training.js";
 
-/** A person's way through a study: name, consent, instructions, practice, test, then task after task. */
+/** A person's way through a study: name, consent, questionnaire, instructions, practice, test, then task after task. */
 
 const LOOK_AGAIN_MS = { waiting: 15_000, paused: 30_000 };
 const SERVER_RETRY_MS = 3_000;
 const DOUBLE_CLICK_MS = 300;
-const NEEDED_FIRST = new Set(["consent_needed", "training_needed", "test_needed"]);
+const NEEDED_FIRST = new Set(["consent_needed", "questionnaire_needed", "training_needed", "test_needed"]);
 
 export class Flow {
   #api;
@@ -75,6 +75,8 @@ export class Flow {
       this.#frame.main.querySelector("input")?.focus();
     } else if (welcome.needs.includes("consent")) {
       this.#askConsent(around);
+    } else if (welcome.needs.includes("questionnaire")) {
+      this.#askQuestionnaire(around);
     } else {
       this.#prepare();
       const first = ["training", "qualification"].find((kind) => welcome.needs.includes(kind));
@@ -90,6 +92,18 @@ export class Flow {
     };
     const decline = () => this.#screen(() => screens.declinedScreen(() => this.#askConsent(around)));
     this.#screen(() => screens.consentScreen(this.#welcome.consent_html ?? "", { ...around, agree, decline }));
+  }
+
+  #askQuestionnaire(around) {
+    let isSent = false;
+    const send = async (answers) => {
+      if (isSent) return;
+      isSent = true;
+      const welcome = await this.#insist(() => this.#api.answerQuestionnaire(answers));
+      if (welcome) this.#enter(welcome);
+    };
+    const draft = {};
+    this.#screen(() => screens.questionnaireScreen(this.#welcome.questionnaire, draft, { ...around, send }));
   }
 
   #prepare() {

@@ -19,6 +19,17 @@ function primary(words, action) {
   );
 }
 
+const added = {};
+
+/** Add a screen that only some studies have; their pages load its script. */
+export function addScreen(name, make) {
+  added[name] = make;
+}
+
+export function questionnaireScreen(...parts) {
+  return added.questionnaire(...parts);
+}
+
 /** Choose a name; `join` throws with `what` and `remedy` when the name cannot be had. */
 export function nameScreen({ join, languages, languageChanged }) {
   const id = uniqueId("name");

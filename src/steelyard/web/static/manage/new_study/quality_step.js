@@ -3,6 +3,7 @@ import { post } from "../api.js";
 import { checkField, details, labelled, numberField, section, selectField } from "./controls.js";
 import { BASE, draft, get, set, valuesChanged } from "./draft.js";
 import { questionTable } from "./question_table.js";
+import { questionnaireTable } from "./questionnaire_table.js";
 import { stagePaths, within } from "./question_step.js";
 
 /** Step 4: what annotators read first, and how careless answers are noticed. */
@@ -15,6 +16,7 @@ export function qualityStep({ render }) {
   return [
     h("p", { class: "muted" }, "Everything here is optional. For a first study, write instructions and add a few attention checks."),
     section("Texts", null, markdownField("Instructions", "Shown before the first task, and behind “?” afterwards.", "annotators.instructions"), details("Consent", { open: Boolean(get("annotators.consent")) }, markdownField("Consent text", "Annotators must agree to it before they start.", "annotators.consent"))),
+    details("Questionnaire", { open: Boolean(get("annotators.questionnaire")), note: "about the annotators: age, language, expertise" }, questionnaireTable(render)),
     section("Attention checks", null, table("checks", "Attention checks", "Tasks with an obvious answer, mixed in with the others. Annotators who answer too many of them wrongly are excluded.", checkSettings)),
     details("Practice", { open: questions.training.length > 0, note: "before the first task, with feedback" }, table("training", "Practice questions", "Everybody answers these first and is told what would have been right.", () => [])),
     details("Qualification test", { open: questions.qualification.length > 0, note: "only those who pass continue" }, table("qualification", "Test questions", "Everybody answers these first; nobody is told the right answers.", () => [percent("Pass with at least", "Of the answers must be right.", "quality.qualification.min_accuracy", 80)])),
