@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from steelyard.models.labels.mace import MACE
     from steelyard.models.labels.majority import Majority
     from steelyard.models.labels.weighted_vote import WeightedVote
+    from steelyard.models.linking import LinkedScales, link_scales
     from steelyard.models.ratings.easl import EASL
     from steelyard.models.ratings.gaussian_calibration import GaussianCalibration
     from steelyard.models.ratings.harmonization import harmonization_agreement, harmonize
@@ -105,6 +106,7 @@ _HOMES = {
         "GoldCalibrated",
         "accuracy_by_annotators",
     ),
+    "steelyard.models.linking": ("LinkedScales", "link_scales"),
     "steelyard.models.ratings.harmonization": (
         "harmonization_agreement",
         "harmonize",
@@ -174,6 +176,7 @@ __all__ = [
     "Item",
     "Judgment",
     "Labels",
+    "LinkedScales",
     "MACE",
     "Majority",
     "MaxDiff",
@@ -209,6 +212,7 @@ __all__ = [
     "ita_with_experts",
     "judgment_table",
     "krippendorff_alpha",
+    "link_scales",
     "meta_annotator",
     "plot",
     "position_bias",

@@ -154,8 +154,8 @@ def test_simulated_annotators_have_attributes_that_scores_and_report_use(study):
     assert set(groups.values()) == {"daily", "rarely"}
     counts = {group: list(groups.values()).count(group) for group in ("daily", "rarely")}
     blocks = {block.name: block for block in participation.section(Analysis.of(study)).blocks}
-    shown = {row[1]: row[2] for row in blocks["questionnaire"].frame.rows() if row[0] == "reads"}
-    assert shown == {group: count for group, count in counts.items() if count >= 5}
+    counts_in_report = {row[1]: row[2] for row in blocks["questionnaire"].frame.rows() if row[0] == "reads"}
+    assert counts_in_report == {group: count for group, count in counts.items() if count >= 5}
     study.close()
     command = ("scores", ".", "--annotator-group", "reads", "--min-group", "2", "--format", "csv")
     table = pl.read_csv(run(*command, cwd=study.folder).stdout.encode())

@@ -217,8 +217,8 @@ optional = true
     assert ann.join("ann")["needs"] == ["consent", "questionnaire"]
     answers = {"answers": {"reads": "daily", "age": 42}}
     assert ann.post("/questionnaire", answers).json()["error"]["code"] == "consent_needed"
-    shown = ann.post("/consent").json()["questionnaire"]
-    assert [(question["name"], question["choices"]) for question in shown] == [
+    questionnaire = ann.post("/consent").json()["questionnaire"]
+    assert [(question["name"], question["choices"]) for question in questionnaire] == [
         ("reads", ["daily", "rarely"]),
         ("age", []),
     ]

@@ -183,6 +183,12 @@ class Commands(LazyGroup):
             "Compare two scorings of the same items: differences and correlations.",
         ),
         Entry(
+            "link-scales",
+            "link_scales:link_scales",
+            RESULTS,
+            "Place the scores of several studies on the scale of the first.",
+        ),
+        Entry(
             "annotators-needed",
             "annotators_needed:annotators_needed",
             RESULTS,

@@ -118,9 +118,9 @@ def _questionnaire(analysis: Analysis) -> list[Block]:
         if question.type == "text":
             continue
         groups = Counter(group for name, group in annotators.groups(question.name).items() if name in counting)
-        shown = {group: count for group, count in groups.items() if count >= smallest}
-        rows += [(question.name, group, shown[group]) for group in sorted(shown)]
-        if (others := len(counting) - sum(shown.values())) >= smallest:
+        large = {group: count for group, count in groups.items() if count >= smallest}
+        rows += [(question.name, group, large[group]) for group in sorted(large)]
+        if (others := len(counting) - sum(large.values())) >= smallest:
             rows.append((question.name, "another group, or no answer", others))
     if not rows:
         return []
