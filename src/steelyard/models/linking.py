@@ -190,24 +190,24 @@ def _refuse(name: str, count: int, method: Method) -> None:
 
 def _link(base: _Scale, scale: _Scale, items: Sequence[str], method: Method, keep_drifting: bool) -> Link:
     """Link two studies; anchors that stand out are left out one by one, the worst first."""
-    kept = list(items)
+    remaining = list(items)
     drifted: list[str] = []
     while True:
-        z, scatter = _deviations(base, scale, kept, method)
+        z, scatter = _deviations(base, scale, remaining, method)
         worst = int(np.abs(z).argmax())
-        limit = NormalDist().inv_cdf(1 - DRIFT_ALPHA / (2 * len(kept)))
+        limit = NormalDist().inv_cdf(1 - DRIFT_ALPHA / (2 * len(remaining)))
         if keep_drifting or abs(z[worst]) <= limit:
             break
-        if len(drifted) + 1 > _MOST_DROPPED * len(items) or len(kept) - 1 < LEAST_ANCHORS[method]:
+        if len(drifted) + 1 > _MOST_DROPPED * len(items) or len(remaining) - 1 < LEAST_ANCHORS[method]:
             break
-        drifted.append(kept.pop(worst))
-    line, covariance = _jackknifed(base, scale, kept, method)
-    table = _anchor_table(base, scale, [*kept, *drifted], line, covariance, scatter)
-    standing_out = set(drifted) | {item for item, value in zip(kept, z, strict=True) if abs(value) > limit}
+        drifted.append(remaining.pop(worst))
+    line, covariance = _jackknifed(base, scale, remaining, method)
+    table = _anchor_table(base, scale, [*remaining, *drifted], line, covariance, scatter)
+    standing_out = set(drifted) | {item for item, value in zip(remaining, z, strict=True) if abs(value) > limit}
     table = table.with_columns(drifted=pl.col("item").is_in(list(standing_out)))
-    degrees = len(kept) - (2 if method == "mean_sigma" else 1)
+    degrees = len(remaining) - (2 if method == "mean_sigma" else 1)
     return Link(
-        scale.name, base.name, line, covariance, degrees, tuple(kept), tuple(sorted(standing_out)), table, scatter
+        scale.name, base.name, line, covariance, degrees, tuple(remaining), tuple(sorted(standing_out)), table, scatter
     )
 
 
