@@ -127,7 +127,7 @@ def test_models_that_answered_everything_get_nothing_more():
     ("settings", "protocol", "field"),
     [
         ({"model_cost": 0.1, "explore": 0.0}, Direct(), "design.explore"),
-        ({"model_cost": 0.1}, Pairwise(), "design.model_cost"),
+        ({"model_cost": 0.1, "explore": 0.0}, Pairwise(), "design.explore"),
     ],
 )
 def test_settings_under_which_people_might_not_be_asked_are_refused(settings, protocol, field):

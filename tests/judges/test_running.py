@@ -353,6 +353,34 @@ def test_people_and_a_model_share_the_design_the_log_says_why_and_every_pick_rep
         assert state.progress[0].design_state.judges.residual == residual
 
 
+def first_wins(items, protocol):
+    return {"winner": max(items, key=lambda item: int(item.id[1:])).id}
+
+
+def test_people_and_a_model_share_the_pairs_and_every_pick_replays(make_study):
+    design = 'name = "adaptive"\njudgments = 8\nmodel_cost = 0.1\nperson_cost = 1.0'
+    folder = make_study('name = "pairwise"', design=design, items=21)
+    with Study.open(folder) as study:
+        first = run_judge(study, FunctionJudge(first_wins), QuestionsByGain(study))
+        assert first.answered == 42  # 5 % of 84 tasks at a cost of 1 pay for 42 answers
+        assert "people have judged 0" in first.ending
+        for number in range(24):
+            task = study.ask(f"p{number % 4}")
+            study.tell(task, first_wins(task.items, None))
+        second = run_judge(study, FunctionJudge(first_wins), QuestionsByGain(study, limit=5))
+        assert second.answered == 5
+        pairs = [tuple(sorted(j.items)) for j in study.judges.judgments()]
+        assert len(set(pairs)) == len(pairs) == 47
+        assert differing_picks(study.events()) == []
+        reasons = [event.data.reason for event in study.events() if event.kind in {"picked", "judgment"}]
+        assert sum(reason.startswith("model: gain per cost") for reason in reasons) == 47
+        with study.core.log.read() as state:
+            residual = state.progress[0].design_state.judges.residual
+    assert residual < 0.6
+    with Study.open(folder) as again, again.core.log.read() as state:
+        assert state.progress[0].design_state.judges.residual == residual
+
+
 def test_a_design_that_does_not_weigh_models_is_named(make_study):
     with Study.open(make_study()) as study, pytest.raises(ConfigError, match="does not decide between people"):
         QuestionsByGain(study)

@@ -147,8 +147,8 @@ class Design(ABC):
     def pick(self, progress: Progress, task_size: int, annotator: str, rng: np.random.Generator) -> Pick | NoTask:
         """Choose the next task for an annotator, without changing the progress."""
 
-    def pick_for_model(self, progress: Progress, avoided: Collection[int] = ()) -> Pick | NoTask | None:
-        """Choose the item that a model should answer next; None if the design does not decide about models."""
+    def pick_for_model(self, progress: Progress, avoided: Collection[tuple[int, ...]] = ()) -> Pick | NoTask | None:
+        """Choose the items that a model should answer next; None if the design does not decide about models."""
         return None
 
     @abstractmethod

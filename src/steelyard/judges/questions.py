@@ -65,14 +65,14 @@ def plan_questions(study: Study, plan: QuestionPlan) -> list[Question]:
 
 
 class QuestionsByGain:
-    """The items where a model's answer is worth more per cost than a person's, one after the other.
+    """The items, or pairs, where a model's answer is worth more per cost than a person's, one after the other.
 
-    Each is chosen from all answers so far; no item comes twice. `ending` says why there are no more.
+    Each is chosen from all answers so far; no question comes twice. `ending` says why there are no more.
     """
 
     def __init__(self, study: Study, limit: int | None = None) -> None:
         self._study, self._limit = study, limit
-        self._items: set[str] = set()
+        self._sets: set[tuple[str, ...]] = set()
         self.ending = ""
         if study.judges.pick() is None:
             raise ConfigError(
@@ -81,14 +81,14 @@ class QuestionsByGain:
             )
 
     def __iter__(self) -> Iterator[Question]:
-        while self._limit is None or len(self._items) < self._limit:
-            pick = self._study.judges.pick(self._items)
+        while self._limit is None or len(self._sets) < self._limit:
+            pick = self._study.judges.pick(self._sets)
             if not isinstance(pick, ModelPick):
                 self.ending = "" if pick is None else pick.reason
                 return
-            self._items.update(pick.items)
+            self._sets.add(pick.items)
             yield Question(pick.stage, pick.items, reason=pick.reason)
-        self.ending = f"The limit of {self._limit} items is reached."
+        self.ending = f"The limit of {self._limit} questions is reached."
 
 
 def _sets(

@@ -161,14 +161,14 @@ class ModelAnnotators:
             judgments.append(NewJudgment(new.judgment_id, names[new.annotator], _judged(new, plain)))
         return add_judgments(self._core, judgments)
 
-    def pick(self, leased: Collection[str] = ()) -> ModelPick | NoTask | None:
-        """Choose the item that a model should answer next; None if no design decides about models.
+    def pick(self, leased: Collection[tuple[str, ...]] = ()) -> ModelPick | NoTask | None:
+        """Choose the item or pair that a model should answer next; None if no design decides about models.
 
-        Items in `leased` are about to be answered by a model. NoTask says why no model should be asked now.
+        Questions in `leased` are about to be answered by a model. NoTask says why no model should be asked now.
         """
         nothing: NoTask | None = None
         with self._log.read() as state:
-            avoided = [state.code[name] for name in leased]
+            avoided = [tuple(state.code[name] for name in items) for items in leased]
             for number, stage in enumerate(self._core.config.stages):
                 pick = stage.design.pick_for_model(state.progress[number], avoided)
                 if isinstance(pick, Pick):

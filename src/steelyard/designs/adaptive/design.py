@@ -21,7 +21,7 @@ from steelyard.records import Item
 if TYPE_CHECKING:
     # These modules load numba, which studies with other designs do not need; methods import them when called.
     from steelyard.designs.adaptive.selection import SelectedTask, TaskSelector
-    from steelyard.designs.adaptive.state import AdaptiveState, GainsByKind
+    from steelyard.designs.adaptive.state import AdaptiveState
 
 _BATCH_WINDOW = 64
 """Neighbours on either side of a head that are tried as partners for a batch."""
@@ -42,10 +42,10 @@ class Adaptive(Design):
     Every pick records its expected gain as `weight` and, up to 10,000 items, the probability with which it was chosen
     as `propensity`: for the best task, 1 minus the fraction that is drawn at random.
 
-    With `model_cost`, people and models share the design: `pick_for_model` gives a model the items where its answer is
-    worth more per cost than a person's. Models' answers are evidence whose precision is estimated from people's
-    ratings of the same items, so a useless model is soon asked no more. People may be asked about any item: a
-    fraction `explore` of their tasks is drawn at random.
+    With `model_cost`, people and models share the design: `pick_for_model` gives a model the items, or the pairs of
+    items, where its answer is worth more per cost than a person's. Models' answers are evidence whose precision is
+    estimated from people's answers about the same items, so a useless model is soon asked no more. People may be asked
+    about any item: a fraction `explore` of their tasks is drawn at random.
     """
 
     name: ClassVar[str] = "adaptive"
@@ -97,7 +97,8 @@ class Adaptive(Design):
         float | None,
         Field(
             gt=0,
-            description="cost of a model's answer, in any currency: people and models share the design; for ratings",
+            description="cost of a model's answer, in any currency: people and models share the design; for ratings "
+            "and pairs",
         ),
     ] = None
     person_cost: Annotated[float, Field(gt=0, description="cost of a person's task, in the currency of model_cost")] = (
@@ -161,11 +162,11 @@ class Adaptive(Design):
         if self.model_cost is None:
             return []
         problems = []
-        if "comparisons" in protocol.kinds or self.by == "group":
+        if self.by == "group" or ("comparisons" in protocol.kinds and protocol.task_size != 2):
             problems.append(
                 Problem(
-                    "model_cost applies to ratings of single items.",
-                    'Remove it, or use the protocol direct or likert with by = "item".',
+                    "model_cost applies to ratings and to comparisons of two items.",
+                    'Remove it, or use the protocol direct, likert or pairwise with by = "item".',
                     field="design.model_cost",
                 )
             )
@@ -252,48 +253,60 @@ class Adaptive(Design):
             tuple(rng.permutation(task.items).tolist()),
             weight=task.gain,
             propensity=self._propensity(selector, task, best),
-            reason="" if state.judges is None else _person_reason(state.gains_by_kind(), task, random_task is not None),
+            reason="" if state.judges is None else self._person_reason(state, task, random_task is not None),
         )
 
-    def pick_for_model(self, progress: Progress, avoided: Collection[int] = ()) -> Pick | NoTask | None:
-        """Choose the item where a model's answer is worth most, unless a person's is worth more per cost.
+    def pick_for_model(self, progress: Progress, avoided: Collection[tuple[int, ...]] = ()) -> Pick | NoTask | None:
+        """Choose the item or pair where a model's answer is worth most, unless a person's is worth more per cost.
 
-        Items in `avoided` are about to be answered.
+        Items or pairs in `avoided` are about to be answered.
         """
+        from steelyard.designs.adaptive.who_next import best_by_kind
+
         state = _state_of(progress)
-        if state.judges is None:
+        if state.judges is None or self.model_cost is None:
             return None
-        gains = state.gains_by_kind()
-        if not len(gains.model):
-            return NoTask("There are no items.", complete=True)
-        by_model = gains.model.copy()
-        by_model[list(avoided)] = 0.0
-        item, person = int(by_model.argmax()), int(gains.person.argmax())
-        model_rate, person_rate = by_model[item] / gains.costs.model, gains.person[person] / gains.costs.person
+        if state.targets.count < state.task_size:
+            return NoTask("There are too few items.", complete=True)
+        best = best_by_kind(state, avoided)
+        model_rate, person_rate = best.model / self.model_cost, best.person / self.person_cost
         words = (
-            f"gain per cost {model_rate:.3g} ({by_model[item]:.3g} for {gains.costs.model:g}), a person's best "
-            f"{person_rate:.3g} ({gains.person[person]:.3g} for {gains.costs.person:g})"
+            f"gain per cost {model_rate:.3g} ({best.model:.3g} for {self.model_cost:g}), a person's best "
+            f"{person_rate:.3g} ({best.person:.3g} for {self.person_cost:g})"
         )
-        if (unproven := self._unproven(progress, state)) is not None:
+        if (unproven := self._unproven(progress, state, len(avoided))) is not None:
             return unproven
-        if by_model[item] <= 0:
-            return NoTask("Models have answered every item that they can say something about.", complete=True)
+        if best.model <= 0:
+            what = "item" if state.uses_ratings else "pair"
+            return NoTask(f"Models have answered every {what} that they can say something about.", complete=True)
         if model_rate < person_rate:
             return NoTask(f"People are worth more than models now: {words}.", reason_code="waiting")
-        return Pick((item,), weight=float(by_model[item]), reason=f"model: {words}")
+        return Pick(best.items, weight=best.model, reason=f"model: {words}")
 
-    def _unproven(self, progress: Progress, state: AdaptiveState) -> NoTask | None:
+    def _unproven(self, progress: Progress, state: AdaptiveState, pending: int) -> NoTask | None:
         """Limit what models may cost before people's ratings show what they are worth."""
         if state.judges is None or self.model_cost is None or state.judges.both >= PROVEN_ITEMS:
             return None
-        answers = len(state.judges.judged_items)
+        answers = max(state.judges.n_answers, pending)
         most = max(PROVEN_ITEMS, RISK * self.budget(progress) * self.person_cost / self.model_cost)
         if answers < most:
             return None
         return NoTask(
-            f"Models have answered {answers:,} items, of which people have judged {state.judges.both}. Ask models "
-            f"again when people have judged {PROVEN_ITEMS} of them.",
+            f"Models have answered {answers:,} {'items' if state.uses_ratings else 'pairs'}, and people have judged "
+            f"{state.judges.both} of these items. Ask models again when people have judged {PROVEN_ITEMS} of them.",
             reason_code="waiting",
+        )
+
+    def _person_reason(self, state: AdaptiveState, task: SelectedTask, is_random: bool) -> str:
+        """Say why a person is asked about the items of a task rather than a model."""
+        from steelyard.designs.adaptive.who_next import model_gain
+
+        if is_random or self.model_cost is None:
+            return "person: drawn at random"
+        by_model = model_gain(state, task.items)
+        return (
+            f"person: gain per cost {task.gain / self.person_cost:.3g} ({task.gain:.3g} for {self.person_cost:g}), "
+            f"a model's {by_model / self.model_cost:.3g} ({by_model:.3g} for {self.model_cost:g})"
         )
 
     def _propensity(self, selector: TaskSelector, task: SelectedTask, best: SelectedTask | None) -> float | None:
@@ -320,18 +333,6 @@ class Adaptive(Design):
     def goal(self, progress: Progress, task_size: int) -> Goal:
         """Count answered tasks."""
         return Goal(progress.tasks_answered, max(self.budget(progress), progress.tasks_assigned))
-
-
-def _person_reason(gains: GainsByKind, task: SelectedTask, is_random: bool) -> str:
-    """Say why a person is asked about the items of a task rather than a model."""
-    if is_random:
-        return "person: drawn at random"
-    items = list(task.items)
-    by_person, by_model = float(gains.person[items].sum()), float(gains.model[items].sum())
-    return (
-        f"person: gain per cost {by_person / gains.costs.person:.3g} ({by_person:.3g} for {gains.costs.person:g}), "
-        f"a model's {by_model / gains.costs.model:.3g} ({by_model:.3g} for {gains.costs.model:g})"
-    )
 
 
 def _state_of(progress: Progress) -> AdaptiveState:

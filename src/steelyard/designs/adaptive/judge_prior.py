@@ -72,6 +72,11 @@ class JudgePrior:
         """Items that a model has answered."""
         return {item for answers in self._answers.values() for item in answers}
 
+    @property
+    def n_answers(self) -> int:
+        """Number of items that a model has answered."""
+        return len(self.judged_items)
+
     def scores(self, count: int) -> FloatArray:
         """Return the mean over models of their latest answer about each item, each model around its own mean."""
         parts: defaultdict[int, list[float]] = defaultdict(list)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.designs.adaptive.compared_judges import ComparedJudges, ModelPairs
 from steelyard.designs.adaptive.judge_prior import ItemPrior, JudgePrior, PeopleEvidence
 from steelyard.designs.adaptive.kernels import ANY, DIFFERENT, SAME, Candidates, InformationTable, reduce_variances
 from steelyard.designs.adaptive.objective import information_table, objective_cut, score_density, variance_weights
@@ -30,7 +31,7 @@ _GOLDEN_RATIO = (5**0.5 - 1) / 2
 
 
 class GainsByKind(NamedTuple):
-    """Expected gain of one answer about each item by a person and by a model, and what an answer costs."""
+    """Expected gain of one rating of each item by a person and by a model, and what an answer costs."""
 
     person: FloatArray
     model: FloatArray
@@ -72,7 +73,8 @@ class AdaptiveState(DesignState):
         self._group_code: dict[str | None, int] = {}
         self._objective = objective
         # Sliders shown together are tied now and then, although scored_ranking has no setting for ties.
-        self._model = CalibratedState(ties=bool(getattr(protocol, "ties", "ratings" in protocol.kinds)))
+        ties = bool(getattr(protocol, "ties", "ratings" in protocol.kinds))
+        self._model = CalibratedState(ties=ties)
         self._annotators: dict[str, int] = {}
         self._handles: dict[str, range] = {}
         self._refit_at = 4.0
@@ -84,8 +86,10 @@ class AdaptiveState(DesignState):
         """Precision that the leased tasks are expected to add to each target."""
         self._tables: dict[int, InformationTable] = {}
         """Expected information by annotator code; cleared whenever the posterior changes."""
-        self.judges: JudgePrior | None = None if costs is None else JudgePrior()
+        self.judges: JudgePrior | ComparedJudges | None = None
         """What models' answers say of the items, if models share the design with people."""
+        if costs is not None:
+            self.judges = JudgePrior() if self.uses_ratings else ComparedJudges(ties=ties)
         self._costs = costs
         self._groups: IntArray = np.zeros(0, np.int32)
         self._anticipated: FloatArray = np.zeros(0)
@@ -113,6 +117,8 @@ class AdaptiveState(DesignState):
         self._leased_precision = np.concatenate([self._leased_precision, np.zeros(extra)])
         self._anticipated = np.concatenate([self._anticipated, np.zeros(extra)])
         self._model.grow(self.targets.count, self._model.n_annotators)
+        if isinstance(self.judges, ComparedJudges):
+            self.judges.grow(self.targets.count)
         self._refresh()
 
     def on_leased(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
@@ -152,19 +158,29 @@ class AdaptiveState(DesignState):
             self._tables.clear()
 
     def on_model_answer(self, answer: AnswerNotice) -> None:
-        """Learn from a model's rating as evidence that people's ratings calibrate."""
+        """Learn from a model's answer as evidence that people's answers calibrate."""
         if self.judges is None or not answer.own_stage:
             return
-        for item, value in self._unit_ratings(answer).items():
-            self.judges.add(answer.annotator, item, answer.judgment_id, value)
+        if isinstance(self.judges, ComparedJudges):
+            if (pairs := self._pairs(answer)) is None:
+                return
+            self.judges.add(answer.annotator, answer.judgment_id, pairs)
+        else:
+            for item, value in self._unit_ratings(answer).items():
+                self.judges.add(answer.annotator, item, answer.judgment_id, value)
         self._count_update()
 
     def on_model_retract(self, answer: AnswerNotice) -> None:
         """Remove a model's answer, such as one of a model that was excluded."""
         if self.judges is None or not answer.own_stage:
             return
-        removals = [self.judges.remove(answer.annotator, item, answer.judgment_id) for item in answer.items]
-        if any(removals):
+        if isinstance(self.judges, ComparedJudges):
+            pairs = self._pairs(answer)
+            is_removed = pairs is not None and self.judges.remove(answer.judgment_id, pairs)
+        else:
+            removals = [self.judges.remove(answer.annotator, item, answer.judgment_id) for item in answer.items]
+            is_removed = any(removals)
+        if is_removed:
             self._refresh()
 
     def _unit_ratings(self, answer: AnswerNotice) -> dict[int, float]:
@@ -188,8 +204,8 @@ class AdaptiveState(DesignState):
         )
         return True
 
-    def _learn_comparisons(self, answer: AnswerNotice) -> bool:
-        """Learn from comparisons; those of one answer to several items share its weight."""
+    def _pairs(self, answer: AnswerNotice) -> ModelPairs | None:
+        """Return the comparisons of an answer by target; None if it has none."""
         targets = dict(
             zip((self.targets.ids[item] for item in answer.items), self.targets.of_items(answer.items), strict=True)
         )
@@ -200,9 +216,14 @@ class AdaptiveState(DesignState):
             and (left := targets.get(comparison.left, UNKNOWN)) != (right := targets.get(comparison.right, UNKNOWN))
             and UNKNOWN not in (left, right)
         ]
-        if not pairs:
+        return ModelPairs(*map(list, zip(*pairs, strict=True))) if pairs else None
+
+    def _learn_comparisons(self, answer: AnswerNotice) -> bool:
+        """Learn from comparisons; those of one answer to several items share its weight."""
+        pairs = self._pairs(answer)
+        if pairs is None:
             return False
-        left, right, outcome = np.array(pairs, np.int32).T
+        left, right, outcome = (np.array(part, np.int32) for part in pairs)
         if self._model.margin == 0 and not outcome.all():
             # A tie from another stage or from an import, although this protocol has none.
             self._model.margin = _INITIAL_TIE_MARGIN
@@ -211,7 +232,7 @@ class AdaptiveState(DesignState):
             left,
             right,
             outcome.astype(np.int8),
-            weight=tuple_weight(len(answer.items), len(pairs)),
+            weight=tuple_weight(len(answer.items), len(outcome)),
         )
         return True
 
@@ -269,19 +290,27 @@ class AdaptiveState(DesignState):
             return
         self._weigh_judges()
         mean, variance = self._model.mean, self._model.variance
-        first_key = self.labels if self.label_rule == SAME else np.zeros(len(mean), np.int32)
-        self._order = np.lexsort((mean, first_key)).astype(np.int32)
+        self._order = self.order_by(mean)
         self._position = np.empty_like(self._order)
         self._position[self._order] = np.arange(len(mean), dtype=np.int32)
         self._density = score_density(mean, variance)
         self._default_information = self.information(UNKNOWN)
+
+    def order_by(self, mean: FloatArray) -> IntArray:
+        """Return the targets by mean, those of each context together if tasks are within contexts."""
+        first_key = self.labels if self.label_rule == SAME else np.zeros(len(mean), np.int32)
+        return np.lexsort((mean, first_key)).astype(np.int32)
 
     def _weigh_judges(self) -> None:
         """Estimate how well models predict people, and which items models will be asked about."""
         if self.judges is None:
             return
         people = PeopleEvidence(*self._model.own_evidence())
-        self.judges.refit(people, ItemPrior(*self._model.item_prior), self._groups)
+        if isinstance(self.judges, ComparedJudges):
+            self.judges.refit(people, self.item_prior)
+            self._model.set_outside_evidence(self.judges.mean, self.judges.precision)
+            return
+        self.judges.refit(people, self.item_prior, self._groups)
         self._model.set_outside_evidence(self.judges.mean, self.judges.precision)
         answered_items = list(self.judges.judged_items)
         self._anticipated = np.zeros(self.targets.count)
@@ -293,8 +322,8 @@ class AdaptiveState(DesignState):
 
     def gains_by_kind(self) -> GainsByKind:
         """Return what an answer about each item is expected to add to the objective, from a person and from a model."""
-        if self.judges is None or self._costs is None:
-            raise TypeError("models do not share this design: it has no model_cost")
+        if not isinstance(self.judges, JudgePrior) or self._costs is None:
+            raise TypeError("models do not rate items in this design: it has no model_cost, or compares items")
         variance = 1 / (1 / self._model.variance + self._leased_precision)
         weight = self._variance_weights(variance)
         rating = self._model.rating_precision(UNKNOWN) / self._model.unevenness
@@ -308,6 +337,11 @@ class AdaptiveState(DesignState):
         return variance_weights(self._objective.objective, self._model.mean, variance, self._density, cut)
 
     # Read by picks; nothing below changes the state
+
+    @property
+    def item_prior(self) -> ItemPrior:
+        """Mean and variance of an item before any answer."""
+        return ItemPrior(*self._model.item_prior)
 
     @property
     def mean(self) -> FloatArray:
