@@ -176,6 +176,43 @@ def test_a_useless_judge_never_widens_the_interval_of_the_same_people(seed):
         assert result.half_width <= result.people_half_width + 1e-12
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_strata_judged_in_proportion_never_widen_the_interval_of_the_same_items(seed):
+    """Whatever the data: with strata that say nothing (noise, skewed scores), and with those of a good judge."""
+    rng = np.random.default_rng(seed)
+    f = rng.normal(size=300)
+    y = np.exp(rng.normal(size=300)) + (seed % 2) * f
+    strata = rng.permutation(300) % 5 if seed % 4 < 2 else np.digitize(f, np.quantile(f, [0.2, 0.4, 0.6, 0.8]))
+    chosen = np.concatenate([rng.choice(np.flatnonzero(strata == s), 12, replace=False) for s in range(5)])
+    rest = np.setdiff1d(np.arange(300), chosen)
+    stratified = stratified_mean(y[chosen], f[chosen], strata[chosen], f[rest], strata[rest])
+    alone = powered_mean(y[chosen], f[chosen], f[rest], weight=0.0)
+    assert stratified.half_width <= alone.people_half_width + 1e-12
+    # The estimate itself stays that of the strata.
+    if stratified.weight == 0:
+        by_hand = np.mean([y[chosen][strata[chosen] == s].mean() for s in range(5)])
+        assert stratified.value == pytest.approx(by_hand)
+
+
+def test_strata_judged_unequally_keep_their_own_interval():
+    """Stratum 1 was judged three times as often: without the strata the mean would be biased."""
+    rng = np.random.default_rng(0)
+    y, strata = np.concatenate([rng.normal(0, 1, 200), rng.normal(5, 1, 200)]), np.repeat([0, 1], 200)
+    chosen = np.concatenate([np.arange(20), 200 + np.arange(60)])
+    rest = np.setdiff1d(np.arange(400), chosen)
+    result = stratified_mean(y[chosen], np.zeros(80), strata[chosen], np.zeros(320), strata[rest])
+    assert result.value == pytest.approx((y[:20].mean() + y[200:260].mean()) / 2)
+    assert result.lower < y.mean() < result.upper
+
+
+def test_equal_errors_lead_to_equal_probabilities_also_if_they_are_skewed():
+    """A test at 5 %: of 100 pilots with equal errors, 11 or more are taken for unequal with probability .01."""
+    strata, pilot = np.arange(600) % 5, np.arange(20) % 5
+    for draw in (np.random.default_rng(1).standard_normal, np.random.default_rng(2).standard_exponential):
+        unequal = sum(np.ptp(sampling_probabilities(draw(20), pilot, strata, 60)) > 1e-12 for _ in range(100))
+        assert unequal <= 10
+
+
 def test_people_are_asked_where_the_judge_errs_if_that_is_more_than_chance():
     rng = np.random.default_rng(0)
     strata = np.repeat([0, 1], 500)

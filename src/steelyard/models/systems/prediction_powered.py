@@ -26,6 +26,10 @@ MIN_IN_STRATUM = 5
 NOT_RANDOM = 1e-3
 """p-value below which people's items differ too much from the others to be a random sample."""
 
+EQUAL_ERRORS = 0.05
+"""p-value below which the judge's errors differ between strata, so that people are asked with unequal probabilities."""
+PERMUTATIONS = 400
+
 IntervalKind = Literal["t", "normal"]
 
 
@@ -163,7 +167,8 @@ def stratified_mean(
     """Estimate the mean stratum by stratum, each with the weight of its items; people's items are random within each.
 
     Neighbouring strata are merged until each has enough of people's items. One λ serves all strata, estimated from
-    deviations within strata, so that small strata do not inflate the variance.
+    deviations within strata, so that small strata do not inflate the variance. If people judged the same fraction of
+    each stratum, the interval is never wider than that of the same items without strata.
     """
     y, f, f_other = (np.asarray(array, np.float64) for array in (y, f, f_other))
     _check_scores(y, f, f_other)
@@ -175,6 +180,13 @@ def stratified_mean(
     weight = _stratified_weight(y, f, own, f_other, other, codes, share) * _established(*within)
     strata_of = [(part, own == c, other == c) for c, part in zip(codes, share, strict=True)]
     powered, alone = (_stratified_sum(y, f, f_other, strata_of, one, level) for one in (weight, 0.0))
+    if _is_proportional(own, sizes):
+        # The strata remove variance or none, so the interval without them holds too; with strata that tell nothing it
+        # is often the narrower one, as its variance has more degrees of freedom.
+        powered, alone = (
+            sums._replace(half=min(sums.half, _pooled_half(y, f, f_other, one, level)))
+            for sums, one in ((powered, weight), (alone, 0.0))
+        )
     if powered.half > alone.half:
         powered, weight = alone, 0.0
     value, half = powered.value, powered.half
@@ -182,6 +194,19 @@ def stratified_mean(
     return PoweredMean(
         value, value - half, value + half, weight, len(y), total, _correlation(y, f), alone.value, alone.half
     )
+
+
+def _is_proportional(own: np.ndarray[Any, Any], sizes: FloatArray) -> bool:
+    """Tell whether people judged the same fraction of every stratum, apart from rounding."""
+    expected = len(own) * sizes / sizes.sum()
+    return bool((np.abs(np.bincount(own, minlength=len(sizes)) - expected) < 1).all())
+
+
+def _pooled_half(y: FloatArray, f: FloatArray, f_other: FloatArray, weight: float, level: float) -> float:
+    """Return the half-width without strata, given λ."""
+    if weight == 0 or not len(f_other):
+        return _half_width([(y, 1)], level, "t")
+    return _half_width([(weight * f_other, 1), (y - weight * f, 2)], level, "t")
 
 
 class _StratifiedSum(NamedTuple):
@@ -259,25 +284,31 @@ def sampling_probabilities(
     """Return the probability of asking people about each item, in proportion to the judge's error in its stratum.
 
     `errors` are people's scores minus the judge's in a pilot, and `error_strata` the strata of these items. The
-    variances of the strata are shrunk towards each other as far as their differences can be chance (empirical Bayes),
-    and no probability is less than half of the uniform one. About `count` items are drawn.
+    probabilities differ only if the errors' variances differ between strata by more than chance (a permutation test at
+    5 %): unequal probabilities that follow noise would widen the interval. Differences are shrunk as far as they can be
+    chance (empirical Bayes), and no probability is less than half of the uniform one. About `count` items are drawn.
     """
     centred = np.asarray(errors, np.float64) - np.mean(errors)
     codes = np.unique(strata)
-    logs, freedom = np.zeros(len(codes)), np.zeros(len(codes))
-    for place, code in enumerate(codes):
-        own = centred[error_strata == code]
-        freedom[place] = len(own) - 1
-        logs[place] = np.log(max(float(own.var(ddof=1)), 1e-12)) if len(own) > 1 else np.nan
-    is_known = np.isfinite(logs)
+    members = [np.flatnonzero(error_strata == code) for code in codes]
+    is_known = np.array([len(rows) > 1 for rows in members])
     sd = np.ones(len(codes))
     if is_known.sum() > 1 and centred.any():
-        chance = float(special.polygamma(1, np.maximum(freedom[is_known], 1) / 2).mean())
-        spread = float(logs[is_known].var(ddof=1))
-        keep = max(0.0, 1 - chance / spread) if spread > 0 else 0.0
-        sd[is_known] = np.exp(keep * (logs[is_known] - logs[is_known].mean()) / 2)
+        # The same errors in random order show by how much the variances of strata differ by chance.
+        shuffled = np.random.default_rng(0).permuted(np.tile(centred, (PERMUTATIONS, 1)), axis=1)
+        logs = np.column_stack(
+            [_log_variances(np.vstack([centred, shuffled])[:, rows]) for rows in members if len(rows) > 1]
+        )
+        spread, *by_chance = logs.var(axis=1, ddof=1).tolist()
+        if np.mean(np.array(by_chance) >= spread) < EQUAL_ERRORS:
+            keep = max(0.0, 1 - float(np.mean(by_chance)) / spread)
+            sd[is_known] = np.exp(keep * (logs[0] - logs[0].mean()) / 2)
     share = 0.5 + 0.5 * (sd / sd.mean())[np.searchsorted(codes, strata)]
     return np.asarray(np.minimum(1.0, share * count / share.sum()), np.float64)
+
+
+def _log_variances(errors: FloatArray) -> FloatArray:
+    return np.asarray(np.log(np.maximum(errors.var(axis=1, ddof=1), 1e-12)))
 
 
 def check_random(f: FloatArray, f_other: FloatArray, name: str = "") -> None:
