@@ -170,7 +170,7 @@ def bounded(sets: int) -> None:
 def elo_and_counting(sets: int) -> None:
     """Measure Elo against strength and its own expectation, and counting against its expectation."""
     items = 30
-    for per_item in (10, 40, 200):
+    for per_item in (10, 40, 200, 4000):
         rng = np.random.default_rng(per_item)
         errors: dict[str, list[tuple[float, float]]] = {}
         for number in range(sets):

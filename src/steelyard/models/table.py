@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from steelyard.models.inference.resampling import distinct_by_item
 from steelyard.observations import FloatArray, Index, IntArray, Observations
 
 SCORE_COLUMNS = (
@@ -53,8 +54,7 @@ class Uncertainty:
         if enough.any():
             samples = draws[:, enough]
             sd[enough] = np.nanstd(samples, axis=0, ddof=1)
-            tails = np.nanquantile(samples, [(1 - level) / 2, (1 + level) / 2], axis=0)
-            lower[enough], upper[enough] = tails
+            lower[enough], upper[enough] = _quantiles(samples, ((1 - level) / 2, (1 + level) / 2))
         return cls(how, draws, sd, lower, upper)
 
     def scaled(self, low: float, high: float) -> Uncertainty:
@@ -166,6 +166,20 @@ def score_table(
     return frame.sort("rank", "item", nulls_last=True)
 
 
+def _quantiles(samples: FloatArray, shares: tuple[float, ...]) -> tuple[FloatArray, ...]:
+    """Return quantiles of every column by linear interpolation, without its NaNs; np.nanquantile loops over columns."""
+    ordered = np.sort(samples, axis=0)
+    last = (~np.isnan(samples)).sum(axis=0) - 1
+    columns = np.arange(samples.shape[1])
+    quantiles = []
+    for share in shares:
+        position = share * last
+        below = np.floor(position).astype(np.int64)
+        low, high = ordered[below, columns], ordered[np.minimum(below + 1, last), columns]
+        quantiles.append(low + (position - below) * (high - low))
+    return tuple(quantiles)
+
+
 def aligned_draws(table: pl.DataFrame, items: Index, draws: FloatArray) -> FloatArray | None:
     """Return joint draws (draws × items) in the order of a scores table; None beyond `LARGEST_DRAWS`."""
     if draws.size > LARGEST_DRAWS:
@@ -190,12 +204,4 @@ def count_by_item(observations: Observations, item: IntArray, row: IntArray) -> 
     judgments = np.bincount(item, minlength=n).astype(np.int32)
     if not observations.knows_annotators:
         return judgments, None
-    who = len(observations.annotators)
-    cell = item.astype(np.int64) * who + observations.annotator[row]
-    if n * who <= max(1 << 24, 4 * len(cell)):
-        is_present = np.zeros(n * who, bool)
-        is_present[cell] = True
-        return judgments, is_present.reshape(n, who).sum(axis=1).astype(np.int32)
-    cell.sort()
-    distinct = cell[np.r_[True, cell[1:] != cell[:-1]]]
-    return judgments, np.bincount(distinct // who, minlength=n).astype(np.int32)
+    return judgments, distinct_by_item(item, observations.annotator[row], n, len(observations.annotators))

@@ -65,6 +65,7 @@ def test_annotators_who_cannot_be_checked_are_not_taken_for_perfect():
     rows = [(f"a{item % 4}", f"i{item}", "yes" if item % 3 else "no") for item in range(40)]
     fit = DawidSkene().fit(labels_of(rows))
     assert any("no item has labels from two annotators" in note for note in fit.notes)
+    assert any("an accuracy of about 70%" in note for note in fit.notes)
     assert fit.scores["probability"].max() < 0.9
     assert fit.scores["lower"].null_count() == 0
 

@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from steelyard.models.comparisons.elo_bootstrap import EloBootstrap
 from steelyard.models.comparisons.online import (
     ORDER_MATTERS,
     Matches,
     as_comparisons,
     both_sides,
     gap_notes,
-    resampled_uncertainty,
+    uncertainty_of_draws,
 )
 from steelyard.models.comparisons.online_kernels import MatchCounts, elo_pass
 from steelyard.models.comparisons.paired import expected_share
 from steelyard.models.fit import Fit, Model
+from steelyard.models.inference.resampling import Units
 from steelyard.models.table import aligned_draws, count_by_item, score_table
 from steelyard.models.unscored import null_without_evidence
 from steelyard.observations import Comparisons, FloatArray, Rankings
@@ -92,21 +94,16 @@ class Elo(Model):
         start = self.start(len(comparisons.items))
         rating = self._pass(start, matches, matches.count_once(), judgments > 0)
         score = np.where(judgments > 0, rating, np.nan)
-        uncertainty, more = resampled_uncertainty(
-            lambda counts, is_compared: self._pass(start, matches, counts, is_compared),
-            comparisons,
-            matches,
-            judgments,
-            replicates=self.draws,
-            seed=self.seed,
-            level=self.level,
-        )
+        units = Units.of(comparisons)
+        bootstrap = EloBootstrap(matches, units, start.rating, self.k, self._rate, self.seed)
+        draws = bootstrap.draws(self.draws, judgments > 0)
+        uncertainty, more = uncertainty_of_draws(draws, units, comparisons, judgments, self.level)
         notes = (ORDER_MATTERS, *gap_notes(self.name, comparisons), *more)
         share = np.full(len(score), np.nan)
         share[judgments > 0] = expected_share(score[judgments > 0], self.win_probability)
         table = score_table(comparisons.items, score, share, uncertainty, judgments, annotators, level=self.level)
-        draws = aligned_draws(table, comparisons.items, uncertainty.draws)
-        return Fit(self.name, self.settings(), table, notes=notes, draws=draws)
+        aligned = aligned_draws(table, comparisons.items, uncertainty.draws)
+        return Fit(self.name, self.settings(), table, notes=notes, draws=aligned)
 
     def win_probability(self, difference: FloatArray) -> FloatArray:
         """Return the expected result of an item that leads by `difference` points."""
@@ -116,6 +113,10 @@ class Elo(Model):
         self, start: EloState, matches: Matches, counts: MatchCounts, is_compared: NDArray[np.bool_]
     ) -> FloatArray:
         rating = start.rating.copy()
-        rate = float(np.log(self.base)) / self.scale
-        elo_pass(rating, is_compared, matches.batches, counts, self.k, rate)
+        elo_pass(rating, is_compared, matches.batches, counts, self.k, self._rate)
         return rating
+
+    @property
+    def _rate(self) -> float:
+        """The log odds of winning per point of lead."""
+        return float(np.log(self.base)) / self.scale

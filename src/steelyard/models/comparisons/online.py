@@ -88,6 +88,13 @@ def resampled_uncertainty(
         is_compared = np.zeros(len(judgments), np.bool_)
         score = run(MatchCounts(unit, weight), is_compared)
         draws[replicate] = np.where(is_compared, score, np.nan)
+    return uncertainty_of_draws(draws, units, comparisons, judgments, level)
+
+
+def uncertainty_of_draws(
+    draws: FloatArray, units: Units, comparisons: Comparisons, judgments: IntArray, level: float
+) -> tuple[Uncertainty, tuple[str, ...]]:
+    """Return the intervals of resampled scores and what to note; items with one unit have none."""
     # Single judgments are counted already, which saves sorting them.
     single_judgments = units.kind == "judgments"
     alone = judgments < 2 if single_judgments else units.per_item(*both_sides(comparisons), len(judgments)) < 2

@@ -182,3 +182,82 @@ def elo_pass(
                 for item in (left[m], right[m]):
                     rating[item] += add[item]
                     add[item] = 0.0
+
+
+class ReplicateCounts(NamedTuple):
+    """In replicate r, comparison m counts `weight[unit[m], r]` times."""
+
+    unit: IntArray
+    weight: NDArray[np.uint8]
+
+
+@compiled
+def elo_replicates(
+    rating: FloatArray,
+    is_compared: NDArray[np.uint8],
+    batches: MiniBatches,
+    counts: ReplicateCounts,
+    step_size: float,
+    rate: float,
+) -> None:
+    """Update the Elo ratings of several replicates (columns) in place, as `elo_pass` does for one.
+
+    The loops over replicates are plain enough to become vector instructions: six times as fast as one pass after the
+    other. To that end, the exponential is a polynomial, squared six times; its relative error is below 1e-6.
+    """
+    left, right, outcome, start = batches
+    unit, weight = counts
+    has_groups = (start[1:] - start[:-1]).max() > 1
+    add = np.zeros((len(rating) if has_groups else 0, rating.shape[1]))
+    step = np.empty(rating.shape[1])
+    for batch in range(len(start) - 1):
+        first, last = start[batch], start[batch + 1]
+        for m in range(first, last):
+            times = weight[unit[m]]
+            on_left, on_right = rating[left[m]], rating[right[m]]
+            result = 0.5 * (1.0 + outcome[m])
+            for r in range(len(step)):
+                x = min(max(rate * (on_right[r] - on_left[r]), -32.0), 32.0) / 64.0
+                odds = 1 + x * (
+                    1
+                    + x
+                    * (1 / 2 + x * (1 / 6 + x * (1 / 24 + x * (1 / 120 + x * (1 / 720 + x * (1 / 5040 + x / 40320))))))
+                )
+                odds *= odds
+                odds *= odds
+                odds *= odds
+                odds *= odds
+                odds *= odds
+                odds *= odds
+                step[r] = times[r] * (step_size * (result - np.reciprocal(1.0 + odds)))
+            change_left, change_right = (on_left, on_right) if last - first == 1 else (add[left[m]], add[right[m]])
+            for r in range(len(step)):
+                change_left[r] += step[r]
+            for r in range(len(step)):
+                change_right[r] -= step[r]
+            for item in (left[m], right[m]):
+                mark = is_compared[item]
+                for r in range(len(step)):
+                    mark[r] |= times[r]
+        if last - first > 1:
+            for m in range(first, last):
+                for item in (left[m], right[m]):
+                    rating[item] += add[item]
+                    add[item] = 0.0
+
+
+@compiled
+def fill_with_weights(weight: NDArray[np.uint8], quantiles: NDArray[np.uint8], seed: np.uint64) -> None:
+    """Fill an array with independent weights: four of 16 bits each from one number of splitmix64 (Steele et al. 2014).
+
+    The number of columns is a multiple of four. `quantiles` has the weight of each of 2^16 equally likely cases.
+    """
+    state = seed
+    for row in range(weight.shape[0]):
+        for column in range(0, weight.shape[1], 4):
+            state += np.uint64(0x9E3779B97F4A7C15)
+            bits = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            bits = bits ^ (bits >> np.uint64(31))
+            for part in range(4):
+                weight[row, column + part] = quantiles[(bits >> np.uint64(16 * part)) & np.uint64(0xFFFF)]

@@ -90,8 +90,19 @@ class Units:
 
     def per_item(self, item: IntArray, row: IntArray, n_items: int) -> NDArray[np.int64]:
         """Count the units behind each item; `item` and `row` are parallel."""
-        cells = np.unique(item.astype(np.int64) * len(self) + self.of_row[row])
-        return np.bincount(cells // max(1, len(self)), minlength=n_items)
+        return distinct_by_item(item, self.of_row[row], n_items, len(self)).astype(np.int64)
+
+
+def distinct_by_item(item: IntArray, unit: IntArray, n_items: int, n_units: int) -> IntArray:
+    """Count the different units of each item; `item` and `unit` are parallel."""
+    cell = item.astype(np.int64) * n_units + unit
+    if n_items * n_units <= max(1 << 24, 4 * len(cell)):
+        is_present = np.zeros(n_items * n_units, bool)
+        is_present[cell] = True
+        return np.asarray(is_present.reshape(n_items, n_units).sum(axis=1), np.int32)
+    cell.sort()
+    distinct = cell[np.r_[True, cell[1:] != cell[:-1]]]
+    return np.bincount(distinct // n_units, minlength=n_items).astype(np.int32)
 
 
 def row_weights(units: Units, replicates: int, seed: int) -> Iterator[FloatArray]:

@@ -14,6 +14,7 @@ from scipy import special
 from steelyard.models.fit import Fit, Model
 from steelyard.models.gold import Gold, with_gold_classes
 from steelyard.models.labels.calibration import (
+    DEFAULT_ACCURACY,
     LEAST_PSEUDO_COUNT,
     LOWEST_LOG,
     ConfusionPrior,
@@ -224,7 +225,7 @@ class DawidSkene(Model):
         if self.confusion_prior == "learned" and not _overlaps(groups):
             return (
                 "no item has labels from two annotators, so accuracies cannot be estimated; the probabilities "
-                "assume an accuracy of about {DEFAULT_ACCURACY:.0%}",
+                f"assume an accuracy of about {DEFAULT_ACCURACY:.0%}",
             )
         return softening_note(temperature)
 
