@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.postgres import PostgresServer, find_postgres
+from tests.sizes import FULL
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("STEELYARD_DATA", ROOT.parent / "shared" / "data"))
@@ -48,9 +49,16 @@ LONGEST = (
 """Folders and files with the longest tests, in an order that gives each of some processes about as much of them."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the fixtures that they use and by their folder; other tests carry their markers themselves."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by the fixtures that they use and by their folder; other tests carry their markers themselves.
+
+    Tests with the marker `full` are left out unless everything runs (`make full`).
+    """
     folder = Path(__file__).parent
+    if not FULL:
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
     for item in items:
         names = {MARKERS_BY_FIXTURE[name] for name in getattr(item, "fixturenames", ()) if name in MARKERS_BY_FIXTURE}
         top = item.path.relative_to(folder).parts[0]

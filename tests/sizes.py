@@ -1,4 +1,7 @@
-"""Short and full forms of slow tests: `make test` runs the short form, `make full` the full one."""
+"""Short and full forms of slow tests: `make test` runs the short form, `make full` the full one.
+
+Tests that have no short form carry the marker `full`.
+"""
 
 from __future__ import annotations
 

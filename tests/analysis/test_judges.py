@@ -138,6 +138,7 @@ def test_a_few_refusals_of_a_judge_are_replaced_by_its_mean_and_noted(folder):
         assert powered.table["saving"].min() > 0.2
 
 
+@pytest.mark.slow
 def test_covariates_in_study_toml_inform_the_scores(folder):
     with write(folder, 'judgments = 2\n[model]\nname = "calibrated_scale"\ndraws = 100') as study:
         people_judge(study, share=0.9)
@@ -164,6 +165,7 @@ def test_covariates_need_a_model_that_takes_them(folder):
         write(folder, 'judgments = 2\n[model]\nname = "mean"\n[judges]\ncovariates = ["metric"]')
 
 
+@pytest.mark.slow
 def test_the_report_compares_judges_with_people(folder):
     with write(folder) as study:
         people_judge(study)

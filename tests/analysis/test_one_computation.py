@@ -170,6 +170,7 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select(columns).with_columns(pl.col("value", "lower", "upper").cast(pl.Float64)).sort(columns[:3])
 
 
+@pytest.mark.slow
 def test_every_statistic_of_reliability_is_the_same_in_all_four_places(places, tmp_path):
     folder, document, board = places
     dashboard = numbers(board["reliability"].tables["statistics"])

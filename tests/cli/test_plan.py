@@ -16,6 +16,7 @@ from tests.cli.running import run
 SMALL = ("--items", "30", "--target-reliability", "0.7", "--jobs", "1", "--annotators", "20")
 
 
+@pytest.mark.slow
 def test_a_plan_says_judgments_hours_cost_and_how_reliability_is_measured(tmp_path):
     option = ("--protocol", "best_worst", "--design", "random_tuples", "--price", "0.15", "--hours", "1000")
     done = run("plan", *SMALL, *option, cwd=tmp_path)
@@ -44,6 +45,7 @@ def test_a_plan_of_millions_fits_eighty_columns_with_every_digit(monkeypatch, ca
     ]
 
 
+@pytest.mark.slow
 def test_json_has_what_the_table_has_and_more(tmp_path):
     done = run(
         "plan",
@@ -83,6 +85,7 @@ def test_the_chart_is_drawn_and_its_title_states_the_finding(ending, tmp_path):
         assert "cdn." not in text
 
 
+@pytest.mark.slow
 def test_a_pilot_moves_the_plan(tmp_path):
     """Ratings that agree to the point need far fewer judgments than those of the usual people."""
     rows = [f"item-{i},ann-{a},{3 * i + (i * a) % 3}" for i in range(30) for a in range(4)]

@@ -54,6 +54,7 @@ def test_help_imports_no_command():
     assert not modules & {entry.module for entry in Commands.entries}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--model", "mean")])
 def test_fit_does_not_import_the_service_or_what_the_model_does_not_need(ratings, options):
     modules = imported("fit", str(ratings), "--scale", "0", "100", *options)

@@ -78,6 +78,7 @@ def run(
     return progress, shown_sets, notices
 
 
+@pytest.mark.slow
 def test_fifty_people_who_ask_at_once_get_fifty_different_pairs_and_different_items():
     design = Adaptive(explore=0.0)
     progress, _, _ = run(design, 200, 300)
@@ -135,6 +136,7 @@ def test_an_answer_taken_back_leaves_no_trace():
     assert state.variance == pytest.approx(np.ones(20))
 
 
+@pytest.mark.slow
 def test_it_learns_who_is_noisy_and_asks_them_about_pairs_further_apart():
     noise = {"precise": 0.05, "good": 0.2, "noisy": 2.0}
     design = Adaptive(explore=0.0, judgments=60)
@@ -151,6 +153,7 @@ def test_it_learns_who_is_noisy_and_asks_them_about_pairs_further_apart():
     assert np.mean(distances["noisy"]) > 1.5 * np.mean(distances["precise"])
 
 
+@pytest.mark.slow
 def test_it_asks_about_what_the_study_is_for():
     """Of 60 items: the top six need the items near sixth place; a ranking needs all."""
 
@@ -165,6 +168,7 @@ def test_it_asks_about_what_the_study_is_for():
     assert near_the_cut(Adaptive(explore=0.0, judgments=20, objective="threshold", threshold=0.9)) > 2 * even
 
 
+@pytest.mark.slow
 def test_pairs_chosen_by_gain_place_the_items_better_than_random_ones():
     def error(design: Adaptive) -> float:
         result = []

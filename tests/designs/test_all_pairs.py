@@ -79,6 +79,7 @@ def test_one_person_alone_is_told_why_it_ends():
     assert (design.goal(progress, 2).done, design.goal(progress, 2).total) == (10, 20)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_items_start_at_once():
     design = AllPairs()
     progress = design.new_progress(Pairwise(), make_items(100_000))

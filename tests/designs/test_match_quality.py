@@ -156,6 +156,7 @@ def test_the_first_round_covers_each_context_by_itself():
     assert isinstance(take(design, progress, protocol, "somebody", (2, 9), items=items), NoTask)
 
 
+@pytest.mark.slow
 def test_the_probability_of_the_first_covering_task_is_recorded():
     design, protocol = MatchQuality(rounds=1), ScoredRanking(size=2)
     items = [

@@ -170,7 +170,7 @@ def test_lazy_rejection_follows_the_exact_distribution(model, least):
         return ~np.isin(items, heads)
 
     pool = PartnerPool(state, N, bound, GAMMA, outside)
-    tasks = np.array([[head, *draw_by_rejection(pool, head, SIZE - 1, rng)] for _ in range(20_000)])
+    tasks = np.array([[head, *draw_by_rejection(pool, head, SIZE - 1, rng)] for _ in range(8_000)])
     assert chi2_p(tasks, {task: chance for task, chance in expected.items() if task[0] == head}) > 0.001
 
 
@@ -182,7 +182,7 @@ def test_a_head_far_from_all_others_is_served_by_the_scan_with_the_same_distribu
     assert max(weights.values()) < 1e-11
     rng = np.random.default_rng(6)
     pool = PartnerPool(state, N, 0.01, GAMMA, lambda items: items != 0)
-    tasks = np.array([[0, *draw_by_rejection(pool, 0, SIZE - 1, rng)] for _ in range(20_000)])
+    tasks = np.array([[0, *draw_by_rejection(pool, 0, SIZE - 1, rng)] for _ in range(8_000)])
     expected = {(0, *order): chance for order, chance in enumerated(weights, SIZE - 1).items()}
     counts = dict.fromkeys(expected, 0)
     for task in tasks.tolist():
@@ -248,7 +248,7 @@ def test_equals_become_heads_equally_often():
     """Two are surely heads; the three places left go to ten equals, each in 3 of 10 rounds, in any order."""
     variance = np.array([0.05, 0.09, *[0.07] * 10, 0.08])
     rng = np.random.default_rng(2)
-    rounds = np.array([top_heads(variance, 5, rng) for _ in range(20_000)])
+    rounds = np.array([top_heads(variance, 5, rng) for _ in range(8_000)])
     assert (rounds[:, 0] == 1).all()
     assert (rounds[:, 1] == 12).all()
     for place in (2, 3, 4):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::steelyard.errors.SteelyardWarni
 
 @pytest.mark.parametrize(
     ("engine", "kills"),
-    [("sqlite", 3 if FULL else 2), pytest.param("postgresql", 2 if FULL else 1, marks=pytest.mark.postgres)],
+    [("sqlite", 3 if FULL else 1), pytest.param("postgresql", 2 if FULL else 1, marks=pytest.mark.postgres)],
 )
 def test_nothing_acknowledged_is_lost_when_the_server_is_killed(request, tmp_path, engine, kills):
     database = None if engine == "sqlite" else request.getfixturevalue("postgres_url")

@@ -134,7 +134,7 @@ with SparkEngine(master="local[1]", settings={"spark.driver.bindAddress": "127.0
 """
 
 
-@pytest.mark.skipif(not FULL, reason="starts Java once more; in make full")
+@pytest.mark.full
 def test_a_session_of_its_own_leaves_nothing_in_the_working_directory(spark_session, tmp_path):
     here, scratch = tmp_path / "here", tmp_path / "scratch"
     here.mkdir()

@@ -48,6 +48,7 @@ def test_column_names_are_disarmed_too():
     assert restore_formulas(escape_formulas(frame)).equals(frame)
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="'=+-@\t\r1a. e", max_size=6))
 @example("-ness'")
 @example("''=x'")

@@ -161,7 +161,7 @@ class Trial:
     def try_out(self, operation: Any, mode: GenerationMode) -> None:
         ids = _known_ids(self.server, self.headers)
         drafts = _drafts(self.server, self.headers, operation.label)
-        short = 4 if self.headers else 2
+        short = 2
 
         @examples(short, 150)
         @given(case=operation.as_strategy(generation_mode=mode), data=st.data())

@@ -156,7 +156,7 @@ def _parquet(draw: Any, header: list[str], rows: list[list[str]]) -> bytes:
 
 @pytest.mark.parametrize("name", READERS)
 def test_any_bytes_end_in_a_result_or_an_error_of_ours(name: str, tmp_path: Path) -> None:
-    @examples(60, 5000)
+    @examples(30, 5000)
     @given(st.binary(max_size=200), st.sampled_from(SUFFIXES))
     def reads(data: bytes, suffix: str) -> None:
         path = tmp_path / f"file{suffix}"
@@ -169,7 +169,7 @@ def test_any_bytes_end_in_a_result_or_an_error_of_ours(name: str, tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_nearly_right_files_end_in_a_result_or_an_error_of_ours(name: str, tmp_path: Path) -> None:
-    @examples(120, 3000)
+    @examples(60, 3000)
     @given(near_valid())
     def reads(made: tuple[str, bytes]) -> None:
         suffix, data = made
@@ -213,7 +213,7 @@ RIGHT = ['title = "t"', 'question = "q"', 'items = "items.csv"', "[protocol]", '
 def test_any_study_toml_ends_in_a_study_or_an_error_of_ours(begin: list[str], tmp_path: Path) -> None:
     (tmp_path / "items.csv").write_text("id,text\na,x\nb,y\nc,z\n")
 
-    @examples(150, 5000)
+    @examples(75, 5000)
     @given(LINES, st.binary(max_size=3), st.integers(0, 300))
     def reads(lines: list[str], damage: bytes, place: int) -> None:
         data = "\n".join([*begin, *lines]).encode("utf-8", "surrogatepass")
@@ -226,7 +226,7 @@ def test_any_study_toml_ends_in_a_study_or_an_error_of_ours(begin: list[str], tm
 def test_any_log_ends_in_events_or_an_error_of_ours(tmp_path: Path) -> None:
     right = b'{"annotator":null,"at":1,"data":{},"digest":"0","judgment_id":null,"kind":"blank","seq":1}'
 
-    @examples(80, 5000)
+    @examples(40, 5000)
     @given(st.binary(max_size=60), st.integers(0, 90), st.integers(0, 90))
     def reads(damage: bytes, begin: int, end: int) -> None:
         (tmp_path / "log.jsonl").write_bytes(right[:begin] + damage + right[max(begin, end) :])

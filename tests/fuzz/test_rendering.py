@@ -30,7 +30,7 @@ CHROMIUM = "/usr/bin/chromium"
 HOST = "http://harness.test"
 MEDIA = "/s/words/media/"
 BATCH = 250
-COUNT = 10_000 if FULL else 750
+COUNT = 10_000 if FULL else 300
 KINDS: list[Kind] = ["html", "markdown", "text"]
 
 LISTEN = """

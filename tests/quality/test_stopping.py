@@ -51,6 +51,7 @@ def some_ratings(rounds: int = 6):
     return Crowd(values("even", rng), rng).rate(np.tile(np.arange(40), rounds))
 
 
+@pytest.mark.slow
 def test_the_decision_rests_on_a_bound_and_not_on_the_estimate():
     ratings = some_ratings()
     plain = split_half(ratings, trials=20)["split_half_spearman"].value
@@ -61,6 +62,7 @@ def test_the_decision_rests_on_a_bound_and_not_on_the_estimate():
     assert run_interim_analysis(StopRule("split_half", analysis.bound - 0.001), 1, ratings, Mean()).reached
 
 
+@pytest.mark.slow
 def test_the_target_is_plain_split_half_unless_it_says_spearman_brown():
     ratings = some_ratings()
     plain = run_interim_analysis(StopRule("split_half", 0.5), 1, ratings, Mean())

@@ -41,6 +41,7 @@ def wmt10() -> Rankings:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.skipif(not (DATA / "wmt10" / "rankings.csv.gz").exists(), reason="the shared data are absent")
 def test_wmt10_gives_the_published_agreement_among_its_judges() -> None:

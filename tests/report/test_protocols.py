@@ -82,6 +82,7 @@ def test_where_the_best_stood_is_counted(make_study):
     assert set(table["chance"]) == {0.25}
 
 
+@pytest.mark.slow
 def test_criteria_have_scores_and_figures_of_their_own(make_study):
     protocol = 'name = "direct"\n[protocol.criteria.joy]\n[protocol.criteria."fear & awe"]\nscale = [-1, 1]'
     with Study.open(make_study(protocol, 'name = "per_item"\njudgments = 4', items=6)) as study:

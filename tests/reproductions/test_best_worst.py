@@ -36,6 +36,7 @@ def test_counting_gives_the_published_scores_up_to_their_rounding(shared_data: P
     assert items.ours == items.published
 
 
+@pytest.mark.full
 @pytest.mark.shared_data
 def test_more_answers_to_the_same_tuples_agree_better(shared_data: Path) -> None:
     outcome = SplitHalfByBudget().small().run(shared_data, ignore_progress)

@@ -44,6 +44,7 @@ def test_a_crowd_answers_around_the_truth_and_its_spammers_do_not():
     assert np.mean(r[3:]) > 0.5
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_sliders_and_comparisons_together_do_about_as_well_as_the_better_alone():
     """Not worse by what half of the comparisons are worth.
@@ -58,6 +59,7 @@ def test_sliders_and_comparisons_together_do_about_as_well_as_the_better_alone()
         assert gain.upper > 0
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.shared_data
 def test_fewer_sliders_do(shared_data: Path):
@@ -68,6 +70,7 @@ def test_fewer_sliders_do(shared_data: Path):
         assert by_method["calibrated scale"] > by_method["mean (DA, EASL)"]
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.shared_data
 def test_spam_costs_less_than_half_of_what_it_costs_the_mean(shared_data: Path):

@@ -26,7 +26,7 @@ def claim(outcome: Outcome, *parts: str) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not FULL, reason="all methods take minutes")
+@pytest.mark.full
 def test_adaptive_needs_fewer_than_random_pairs_and_no_more_than_asap() -> None:
     """The limits at the size of the documentation are 60 and 100 %; two small runs have wider ones."""
     outcome = Comparisons().small().run(Path(), ignore_progress)
@@ -38,7 +38,7 @@ def test_adaptive_needs_fewer_than_random_pairs_and_no_more_than_asap() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not FULL, reason="six runs take a minute and a half of CPU: make full")
+@pytest.mark.full
 def test_adaptive_needs_fewer_comparisons_than_random_pairs() -> None:
     """Paired runs: the same items and annotators. The difference must be more than two standard errors."""
     experiment = replace(Comparisons(), items=(30,), most_each=40)
@@ -80,7 +80,7 @@ def test_the_same_seed_brings_the_same_people_whatever_they_are_asked():
     assert one.next(20).tolist() == other.next(20).tolist()
 
 
-METHODS = [Method.RANDOM, Method.MATCH_QUALITY, Method.ADAPTIVE, *([Method.ASAP] if FULL else [])]
+METHODS = [Method.RANDOM, Method.MATCH_QUALITY, *([Method.ADAPTIVE, Method.ASAP] if FULL else [])]
 
 
 @pytest.mark.slow
@@ -100,6 +100,7 @@ def test_divergence_is_that_of_kullback_and_leibler():
     assert divergence(0.3, 0.7, 0.3, 0.7) == 0
 
 
+@pytest.mark.full
 def test_a_batch_of_asap_is_a_spanning_tree_of_the_best_pairs():
     first, second = np.array([0, 0, 1, 2]), np.array([1, 2, 2, 3])
     assert spanning_tree(first, second, 4).tolist() == [0, 1, 3]
@@ -115,6 +116,7 @@ def test_a_batch_of_asap_is_a_spanning_tree_of_the_best_pairs():
     assert len(parts) == 1
 
 
+@pytest.mark.full
 def test_the_full_gain_is_the_quick_one_where_nothing_was_asked_before():
     """Then no other item can move; afterwards the neighbours in the graph move too, and the full gain is larger."""
     n, level = 5, np.array([0.5])

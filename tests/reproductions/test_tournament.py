@@ -62,7 +62,11 @@ def made_up(*ranks: tuple[int, ...], reference: bool = False) -> Sources:
 
 @pytest.mark.slow
 @pytest.mark.shared_data
-@pytest.mark.parametrize("cls", EXPERIMENTS, ids=lambda cls: cls.name)
+@pytest.mark.parametrize(
+    "cls",
+    [pytest.param(cls, marks=pytest.mark.full if cls is TournamentCycles else ()) for cls in EXPERIMENTS],
+    ids=lambda cls: cls.name,
+)
 def test_every_experiment_gives_claims_within_their_intervals_and_a_figure_that_draws(cls, shared_data):
     outcome = ran(cls, shared_data)
     assert outcome.claims

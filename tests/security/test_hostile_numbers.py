@@ -145,6 +145,7 @@ def test_a_bonus_that_is_accepted_always_comes_to_a_finite_amount(formula, tasks
 HUGE = ["9223372036854775807", "1000000000000", "1e308", "-1e308", "9" * 400, "nan", "inf"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["protocols", "designs", "models"])
 @pytest.mark.parametrize("number", HUGE)
 def test_every_setting_survives_an_extreme_number(make_study, kind, number):

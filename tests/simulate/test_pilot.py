@@ -81,6 +81,7 @@ def test_the_noise_behind_comparisons_choices_and_rankings_is_recovered(protocol
     assert np.mean(result) == pytest.approx(0.25, rel=0.25)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_samples_spread_as_pilots_of_this_size_do():
     """The sd of n values with kurtosis κ strays by σ/2 · √((κ - 1)/n): 0.016 for 60 of Beta(1.5, 1.5), κ = 2."""
@@ -118,6 +119,7 @@ def test_a_pilot_that_says_nothing_is_refused():
         read_pilot(labels, np.random.default_rng(0))
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.shared_data
 def test_a_population_fitted_to_real_sliders_is_about_as_reliable_as_they_are(shared_data):
@@ -133,6 +135,7 @@ def test_a_population_fitted_to_real_sliders_is_about_as_reliable_as_they_are(sh
     assert ours == pytest.approx(theirs, abs=0.06)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.shared_data
 def test_the_noise_of_a_comparative_judgement_session_gives_its_reliability(shared_data):

@@ -25,6 +25,7 @@ from steelyard.simulate import (
 )
 from steelyard.simulate.plan_layout import SystemEffects
 from tests.simulate.helpers import make_annotators, make_config, make_items
+from tests.sizes import FULL
 
 # Far from the ends of the scale, without lapses: the closed form holds.
 TAME = Population(item_sd=0.1, noise=0.13, noise_cv=0.0, bias=0.05, stretch=0.0, lapse=0.0)
@@ -42,7 +43,7 @@ def spearman_of_halves(population: Population, per_half: float) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("each", [4, 10, 20])
+@pytest.mark.parametrize("each", [4, 10, 20] if FULL else [10])
 def test_simulated_redundancy_agrees_with_spearman_and_brown(each):
     items = make_items(300)
     result = []
@@ -89,7 +90,11 @@ def test_truth_is_the_root_of_reliability_for_plain_ratings(tame_plan):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "design"),
-    [("best_worst", "random_tuples"), ("scored_ranking", "random_tuples"), ("pairwise", "random_tuples")],
+    [
+        ("best_worst", "random_tuples"),
+        pytest.param("scored_ranking", "random_tuples", marks=pytest.mark.full),
+        pytest.param("pairwise", "random_tuples", marks=pytest.mark.full),
+    ],
 )
 def test_a_study_of_the_planned_size_has_the_planned_reliability(protocol, design):
     study_plan = plan(50, 0.75, [PlanOption(protocol, design)], people=30).table().row(0, named=True)
@@ -112,6 +117,7 @@ def test_a_design_that_listens_is_planned_too():
     assert row["showings_per_item"] == pytest.approx(row["judgments"] * 5 / 40)
 
 
+@pytest.mark.slow
 def test_budgets_too_small_to_be_split_are_not_measured():
     """With most items in one half only, the few others may agree by chance."""
     study_plan = plan(60, 0.7, [PlanOption("scored_ranking", "random_tuples", model="mean")])
@@ -119,6 +125,7 @@ def test_budgets_too_small_to_be_split_are_not_measured():
     assert study_plan.table()["lower"][0] >= 2 * 60 / 5 * 0.5
 
 
+@pytest.mark.slow
 def test_more_is_needed_for_noisier_people_and_higher_targets():
     def needed(target, population):
         return plan(40, target, [PlanOption("direct", "per_item", model="mean")], populations=[population]).table()[
@@ -130,6 +137,7 @@ def test_more_is_needed_for_noisier_people_and_higher_targets():
     assert needed(0.7, Population(noise=0.3)) > 1.3 * usual
 
 
+@pytest.mark.slow
 def test_a_protocol_s_own_settings_are_planned_with():
     large, small = (
         plan(30, 0.7, [PlanOption("best_worst", "random_tuples", (("size", size),))]).table().row(0, named=True)
@@ -141,10 +149,10 @@ def test_a_protocol_s_own_settings_are_planned_with():
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_plan_in_one_process_or_two():
-    options = [PlanOption("direct", "per_item", model="mean"), PlanOption("best_worst", "random_tuples")]
-    alone = plan(30, 0.7, options, seed=5)
-    assert plan(30, 0.7, options, seed=5, jobs=2) == alone
-    assert plan(30, 0.7, options, seed=6).table()["judgments"].to_list() != alone.table()["judgments"].to_list()
+    options = [PlanOption(protocol, "per_item", model="mean") for protocol in ("direct", "likert")]
+    alone = plan(20, 0.7, options, seed=5)
+    assert plan(20, 0.7, options, seed=5, jobs=2) == alone
+    assert plan(20, 0.7, options, seed=6).table()["judgments"].to_list() != alone.table()["judgments"].to_list()
 
 
 def test_a_target_out_of_reach_is_refused_with_the_best_there_is():
@@ -155,6 +163,7 @@ def test_a_target_out_of_reach_is_refused_with_the_best_there_is():
         plan(40, 0.99, [PlanOption("direct", "per_item", model="mean")], people=5)
 
 
+@pytest.mark.slow
 def test_an_option_out_of_reach_is_shown_beside_those_that_are_not():
     study_plan = plan(
         40, 0.85, [PlanOption("direct", "per_item", model="mean"), PlanOption("best_worst", "random_tuples")], people=5
@@ -220,6 +229,7 @@ def test_options_for_systems_show_no_more_outputs_than_a_source_has():
         SystemEffects.of({"sytem_sd": 0.1})
 
 
+@pytest.mark.slow
 def test_the_width_of_intervals_is_that_of_the_closed_form():
     """The values given the means of m ratings have the standard deviation σ √(1 − r²)."""
     option = PlanOption("direct", "per_item", model="mean")
@@ -228,6 +238,7 @@ def test_the_width_of_intervals_is_that_of_the_closed_form():
     assert 2 * 1.96 * TAME.item_sd * np.sqrt(1 - r_squared) == pytest.approx(0.15, rel=0.04)
 
 
+@pytest.mark.slow
 def test_a_difference_of_systems_takes_the_judgments_of_a_power_analysis():
     """By hand: the mean of S paired differences has variance 2 (interaction² + noise²/m) / S."""
     effects = SystemEffects(system_sd=0.05, source_sd=0.08, interaction_sd=0.05)
@@ -240,6 +251,7 @@ def test_a_difference_of_systems_takes_the_judgments_of_a_power_analysis():
     assert noncentrality == pytest.approx(1.96 + 0.84, rel=0.08)
 
 
+@pytest.mark.slow
 def test_the_top_items_need_more_judgments_the_surer_they_must_be():
     option = PlanOption("direct", "per_item", model="mean")
     needed = [plan(20, TopItems(3, goal), [option], people=80).table()["judgments"][0] for goal in (0.3, 0.6)]

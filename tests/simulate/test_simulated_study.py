@@ -100,6 +100,7 @@ def test_a_simulated_study_asks_exactly_the_tasks_of_a_real_study(protocol, desi
     assert all(same(ours[name], theirs[name]) for name in ours)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_checks", [False, True], ids=["repeats and overlap", "checks too"])
 @pytest.mark.parametrize(
     ("protocol", "design"),

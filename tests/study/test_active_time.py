@@ -100,6 +100,7 @@ def test_counted_time_is_never_more_than_was_sent_nor_than_can_have_passed(lease
     assert 0 <= counted <= min(sent, lease / SECOND, elapsed / SECOND, MAX_ACTIVE_SECONDS)
 
 
+@pytest.mark.slow
 def test_even_a_log_full_of_impossible_times_gives_finite_costs(make_study):
     folder = make_study(design="judgments = 2", extra="[pay]\nper_hour = 12.0\nbonus = '0.1 * hours'\n")
     with Study.open(folder) as study:

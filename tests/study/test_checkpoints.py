@@ -109,6 +109,7 @@ def test_every_design_is_tested():
     assert {design.split('"')[1] for _, design, _ in SETUPS.values()} == set(registry.names("designs"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setup", SETUPS)
 def test_a_restored_state_equals_the_folded_one_and_makes_the_same_picks(make_study, tmp_path, setup):
     protocol, design, items = SETUPS[setup]
@@ -163,6 +164,7 @@ def test_a_truncated_checkpoint_is_ignored(saved_study, keep):
     assert not is_restored(saved_study)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_with_one_wrong_byte_is_ignored(saved_study):
     path = saved_study / FOLDER / "state"
     data = path.read_bytes()
@@ -254,6 +256,7 @@ def test_a_read_only_folder_is_no_obstacle(saved_study, monkeypatch):
         assert study.status().judgments == 12
 
 
+@pytest.mark.slow
 def test_a_process_killed_while_it_writes_leaves_the_study_as_it_was(saved_study):
     """The child writes checkpoints without pause; whenever it is killed, the next opening has the same state."""
     rng = np.random.default_rng(3)

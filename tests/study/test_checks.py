@@ -80,6 +80,7 @@ def test_the_side_of_the_right_answer_is_random(checked):
         assert 0.35 < np.mean(first) < 0.65
 
 
+@pytest.mark.slow
 def test_who_fails_the_checks_is_excluded_and_their_budget_is_asked_again(checked):
     rng = np.random.default_rng(1)
     with Study.open(checked("rate = 0.4")) as study:
@@ -257,6 +258,7 @@ def test_checks_of_one_annotator_are_spread_over_their_tasks(checked):
         assert max(b - a for a, b in pairwise(places)) < 30
 
 
+@pytest.mark.slow
 def test_the_first_checks_come_early_one_in_each_part_of_the_first_tasks(checked):
     """With the default settings: four checks in the first 12 tasks, one of every three; then about one of twenty."""
     with Study.open(checked("rate = 0.05", judgments=200)) as study:

@@ -72,6 +72,7 @@ def test_answers_survive_a_killed_server(make_study, serve_study):
         assert study.judgments().height == 2
 
 
+@pytest.mark.full
 def test_several_workers_serve_one_study(make_study, serve_study):
     server = serve_study(make_study(items=40), process=True, workers=2)
     people = [server.person(f"ann {number}") for number in range(6)]

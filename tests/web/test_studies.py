@@ -19,6 +19,7 @@ Studies([Path(sys.argv[1])])
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_served_a_study_and_used_duckdb_ends_silently(make_study):
     pytest.importorskip("duckdb")
     folder: Path = make_study()

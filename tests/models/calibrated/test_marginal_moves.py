@@ -17,7 +17,6 @@ from steelyard.models.calibrated.ladder import RUNGS
 from steelyard.models.calibrated.marginal_kernels import item_curve, slice_item, step_item
 from steelyard.models.calibrated.posterior import sample
 from steelyard.observations import Comparisons, FloatArray, Index
-from tests.sizes import FULL
 
 OTHERS = np.array([-1.2, -0.3, 0.4, 1.1])
 SLOPES, LAPSES = np.array([0.8, 1.5]), np.array([0.0, 0.1])
@@ -69,6 +68,7 @@ def test_the_tabulated_logarithm_has_the_values_slopes_and_curvatures_of_the_gau
         assert curvature == pytest.approx(ratio * (ratio + z), abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("move", [step_item, slice_item])
 @pytest.mark.parametrize("answers", [(0.0, 8, 5, 0), (0.4, 6, 5, 3), (0.0, 6, 0, 0), (0.3, 6, 6, 2, (0.9,))])
 def test_an_item_is_drawn_from_its_density(move: Any, answers: Any):
@@ -100,7 +100,7 @@ def test_the_curve_has_the_slope_of_the_density(answers: Any):
         assert curvature >= 1 / 1.3**2
 
 
-@pytest.mark.skipif(not FULL, reason="100,000 comparisons take ten seconds")
+@pytest.mark.full
 def test_many_comparisons_give_the_posterior_of_few_items():
     """Above MANY_PAIRS most sweeps leave the responses out; scores are as far from the true ones as they claim."""
     rng = np.random.default_rng(0)

@@ -52,6 +52,7 @@ def test_it_learns_whether_noise_goes_with_the_use_of_the_scale(noise_follows: b
     assert low <= chain.collect(60, 100).population[:, 0, KAPPA].mean() <= high
 
 
+@pytest.mark.slow
 def test_compressed_answers_are_not_taken_for_precise():
     """With little to tell items apart, a compressed answer shows by its small noise that it is one."""
     observed, use, truth = crowd(noise_follows=True, spread=0.03, each=20)

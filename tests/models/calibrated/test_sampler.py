@@ -30,7 +30,7 @@ def test_sweeps_leave_the_joint_distribution_as_it_is(scene: str):
     assert failures == []
 
 
-@pytest.mark.skipif(not FULL, reason="takes minutes; make full")
+@pytest.mark.full
 @pytest.mark.parametrize("scene", SCENES)
 def test_ranks_of_true_values_are_uniform(scene: str):
     findings = check_ranks(scene, "random", range(100))

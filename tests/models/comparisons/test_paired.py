@@ -291,6 +291,7 @@ def test_perturbations_have_the_curvature_as_covariance(kind):
     assert np.cov(noise) == pytest.approx(matrix, abs=0.05 * np.diag(matrix).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("wins", "losses"), [(1, 0), (3, 0), (10, 0), (6, 1), (20, 2)])
 def test_a_settled_interval_holds_its_share_of_the_exact_posterior(wins, losses):
     """Two items: the difference has prior N(0, 2 · 2²), and its posterior can be integrated on a grid."""

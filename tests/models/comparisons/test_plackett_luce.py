@@ -117,6 +117,7 @@ def test_two_items_by_hand():
     assert 2 * by_item(fit)["i000"] == pytest.approx(np.log(3))
 
 
+@pytest.mark.slow
 def test_three_items_equal_a_generic_optimiser():
     rows = [[[0], [1], [2]]] * 5 + [[[1], [0], [2]]] * 3 + [[[2], [1, 0]]] * 4 + [[[1], [2]]] * 2
     rankings = make(rows)

@@ -246,6 +246,7 @@ def test_extremes_stay_finite(rows: list[tuple[str, str, int]], epsilon: float) 
     assert fit.scores["lower"].null_count() == 0
 
 
+@pytest.mark.slow
 def test_the_note_says_when_the_margin_and_the_ties_do_not_fit() -> None:
     decided, tied = [("a", "b", 1), ("b", "a", 1)], [("a", "b", 0)]
     assert "set epsilon = 0" in " ".join(TrueSkill().fit(comparisons_of(decided)).notes)

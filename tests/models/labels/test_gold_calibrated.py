@@ -36,6 +36,7 @@ def test_a_prior_from_gold_by_hand():
     assert scores["new"]["p(y)"] == pytest.approx(4 / 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", ["learned", "none"])
 def test_no_item_is_scored_by_its_own_gold(prior):
     labels, truth = random_labels(0, items=25, classes=2)
@@ -46,6 +47,7 @@ def test_no_item_is_scored_by_its_own_gold(prior):
         assert by_item(model.fit(labels, gold=turned))[item]["p(c0)"] == pytest.approx(before[item]["p(c0)"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", ["learned", "none"])
 def test_cross_validation_is_the_same_as_leaving_each_fold_out_by_hand(prior):
     labels, truth = random_labels(1, items=40)
@@ -69,6 +71,7 @@ def test_folds_are_even_and_do_not_depend_on_order():
     np.testing.assert_array_equal(backwards[::-1], fold)
 
 
+@pytest.mark.slow
 def test_the_order_of_judgments_does_not_matter():
     labels, truth = random_labels(2)
     model = GoldCalibrated(draws=20)
@@ -151,6 +154,7 @@ def test_errors_on_the_same_items_soften_the_probabilities():
     assert claimed[True] == pytest.approx(0.75, abs=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 def test_recorded_tasks_gain_about_as_much_as_figure_7(shared_data):
     # The paper: +4.0 points (RTE) and +3.4 (temporal) averaged over 2 to 10 annotators; here about a point more.

@@ -36,6 +36,7 @@ def test_the_scores_have_the_parameters_of_every_beta() -> None:
     assert scores.row(1) == pytest.approx((2.65, 2.35, 1.65 / 3, 2.65 * 2.35 / (25 * 6)))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(some_ratings())
 def test_with_a_flat_start_the_mode_is_the_plain_mean_of_all_ratings(ratings: Ratings) -> None:
@@ -58,6 +59,7 @@ def test_alpha_and_beta_never_decrease_and_grow_by_one_with_every_rating(
     assert ((after.mode >= 0) & (after.mode <= 1)).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(some_ratings(), st.sampled_from(["bootstrap", "model"]), st.sampled_from(["mode", "mean"]))
 def test_every_interval_holds_its_score_and_stays_on_the_scale(ratings: Ratings, how: str, estimate: str) -> None:

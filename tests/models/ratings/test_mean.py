@@ -55,6 +55,7 @@ def test_without_a_second_rating_anywhere_there_is_no_interval_and_the_notes_say
     assert fit.scores.row(-1, named=True)["score"] is None
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(some_ratings())
 def test_every_interval_holds_its_score_and_stays_on_the_scale(ratings: Ratings) -> None:

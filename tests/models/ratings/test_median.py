@@ -14,6 +14,7 @@ from tests.models.online_cases import check_intervals
 from tests.models.rating_cases import ratings_of, some_ratings
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(some_ratings())
 def test_the_median_is_numpys_and_the_mode_the_mean_of_the_most_frequent(ratings: Ratings) -> None:

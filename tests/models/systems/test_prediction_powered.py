@@ -74,6 +74,7 @@ def test_estimates_equal_the_reference_implementation_to_1e_6(case):
     assert (result.value, result.lower, result.upper) == pytest.approx(REFERENCE[case], abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", CASES.values(), ids=CASES)
 def test_intervals_cover_whatever_the_judge(correlation):
     """300 runs: the standard error of a coverage of .95 is .013."""

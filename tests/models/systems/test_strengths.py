@@ -70,6 +70,7 @@ def test_frames_need_no_pyarrow(monkeypatch, kind):
     assert comparison.scores["judgments"].to_list() == [39, 39]
 
 
+@pytest.mark.slow
 def test_covariates_give_the_coefficients_of_logistic_regression():
     linear_model = pytest.importorskip("sklearn.linear_model")
     rng = np.random.default_rng(2)

@@ -27,6 +27,7 @@ plain = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.dictionaries(st.text(), plain, max_size=5))
 def test_what_is_written_as_toml_is_read_the_same(values):

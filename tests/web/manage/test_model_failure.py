@@ -62,13 +62,14 @@ def test_the_dashboard_shows_everything_that_needs_no_model_and_says_what_failed
     assert manager.http.get(f"{manager.server.url}/manage/{manager.server.slug}/").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/scores", "/download/scores.csv", "/charts/histogram.csv"])
-def test_what_needs_scores_answers_with_what_to_do(folder, serve_study, manager_of, path):
-    response = manager_of(serve_study(folder)).get(path)
-    assert response.status_code == 409, response.text
-    error = response.json()["error"]
-    assert (error["code"], error["what"]) == ("model_failed", SENTENCE)
-    assert "judgments can still be downloaded" in error["remedy"]
+def test_what_needs_scores_answers_with_what_to_do(folder, serve_study, manager_of):
+    manager = manager_of(serve_study(folder))
+    for path in ("/scores", "/download/scores.csv", "/charts/histogram.csv"):
+        response = manager.get(path)
+        assert response.status_code == 409, (path, response.text)
+        error = response.json()["error"]
+        assert (error["code"], error["what"]) == ("model_failed", SENTENCE)
+        assert "judgments can still be downloaded" in error["remedy"]
 
 
 def test_downloads_exclusion_and_forgetting_work_without_scores(folder, serve_study, manager_of):
@@ -87,6 +88,7 @@ def test_downloads_exclusion_and_forgetting_work_without_scores(folder, serve_st
     assert manager.server.study.judgments()["annotator"].unique().to_list() == ["ann"]
 
 
+@pytest.mark.slow
 def test_the_report_has_a_section_that_says_so(study):
     document = build_report(study)
     scores = next(section for section in document.sections if section.key == "scores")
