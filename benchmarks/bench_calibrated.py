@@ -59,7 +59,7 @@ def comparisons(rows: int, items: int, people: int, rng: np.random.Generator) ->
 
 
 def timed(what: str, run: Callable[[], object], times: int = 1) -> None:
-    """Say how long something takes, by the clock and by the processor, per time."""
+    """Describe how long something takes, by the clock and by the processor, per time."""
     wall, cpu = time.perf_counter(), time.process_time()
     for _ in range(times):
         run()

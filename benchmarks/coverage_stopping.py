@@ -135,7 +135,7 @@ def until_stopped(rule: StopRule, crowd: Crowd, adaptive: bool, rules: dict[str,
 
 
 def wrong(rule: StopRule, ratings: Ratings, crowd: Crowd) -> bool:
-    """Say whether stopping here was a mistake: other judgments of this size would miss the target on average."""
+    """Return whether stopping here was a mistake: other judgments of this size would miss the target on average."""
     if rule.measure == "top_k":
         k = round(rule.target)
         item_means = np.bincount(ratings.item, ratings.value, minlength=N_ITEMS) / np.bincount(ratings.item)

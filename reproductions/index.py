@@ -1,4 +1,4 @@
-"""Every table and figure of the four papers that Steelyard grows out of, and how far each is reproduced."""
+"""Every table and figure of the four papers on which Steelyard is based, and how far each is reproduced."""
 
 from __future__ import annotations
 

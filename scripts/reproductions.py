@@ -49,9 +49,9 @@ difference, given below the table.
 
 
 INDEX_INTRODUCTION = """\
-Every table and figure of the four papers that Steelyard grows out of. *Reproduced*: the same computation on the paper's
-own data, or the same functions. *Approximated*: other data or simulated annotators, because those of the paper are not
-available. *Impossible*: pictures that contain nothing to compute.
+This table lists every table and figure of the four papers on which Steelyard is based. *Reproduced* means the same
+computation on the paper's own data, or the same functions. *Approximated* means other data or simulated annotators,
+because the paper's data are not available. *Impossible* marks pictures that contain nothing to compute.
 """
 
 

@@ -214,7 +214,7 @@ SHOTS = [
     Shot(
         "error-spans",
         "Translations",
-        "Mark the errors of this translation. Then score it.",
+        "Mark the errors in this translation. Then score it.",
         'name = "error_spans"\nlabels = ["very bad", "perfect"]',
         [{"id": "t2", "text": TRANSLATIONS[1], "context": SOURCE}],
         _mark_errors,

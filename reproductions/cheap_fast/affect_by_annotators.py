@@ -121,7 +121,7 @@ class AffectByAnnotators(Experiment):
         return [float(value) for value in np.mean(values, axis=0)]
 
     def _least(self, found: dict[str, MetaAnnotator]) -> list[Claim]:
-        """Say how many annotators match one expert."""
+        """Describe how many annotators match one expert."""
         why = "follows from the higher correlations above"
         claims = []
         for name, curve in found.items():

@@ -119,7 +119,7 @@ class AffectClassifier(Experiment):
         )
 
     def _least(self, correlations: Mapping[tuple[str, int], tuple[float, FloatArray]]) -> Iterator[Claim]:
-        """Say how many non-experts beat the published r of one expert, and what they reach."""
+        """Describe how many non-experts beat the published r of one expert, and what they reach."""
         for emotion in AFFECT:
             sizes = [size for size in self.sizes if correlations[emotion, size][0] >= ONE_EXPERT[emotion]]
             if sizes:

@@ -67,7 +67,7 @@ class GoldCalibration(Experiment):
             "intervals are Student's t over items, of the items' mean over the samples",
             "with one label per item, calibration loses: an annotator's weight is then estimated from two items on "
             "average. The paper does not say whether its averages include one label per item; if they do, its gains "
-            "are met closely",
+            "are matched closely",
         )
         return Outcome(tuple(claims), table, lambda: _drawn(table, claims), notes)
 

@@ -76,7 +76,7 @@ class Groups(Experiment):
             mean = float(by_annotator.sum()) / table.height
             error = float(by_annotator.std(ddof=1)) * np.sqrt(len(by_annotator)) / table.height
             who = "of new annotators" if new else "of known annotators"
-            what = f"{column}: held-out log score of ratings {who}, grouped less pooled"
+            what = f"{column}: held-out log score of ratings {who}, grouped minus pooled"
             claims.append(
                 Claim(what, 1000 * mean, 1000 * (mean - 1.96 * error), 1000 * (mean + 1.96 * error), unit="/1000")
             )

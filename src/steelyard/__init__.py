@@ -1,4 +1,4 @@
-"""Graded human judgments: ask people the fewest questions that place every item on a bounded scale.
+"""Graded human judgments: collect them with as few questions as possible, and turn them into scores with intervals.
 
 items ──▶ design picks a Task ──▶ protocol asks it ──▶ annotator answers ──▶ Judgment in the log
             ▲                                                                     │

@@ -1,4 +1,4 @@
-"""`python -m steelyard` is the command line too."""
+"""`python -m steelyard` runs the command line."""
 
 from steelyard.cli.app import main
 

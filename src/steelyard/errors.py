@@ -51,11 +51,11 @@ class SteelyardError(Exception):
 
 
 class ConfigError(SteelyardError):
-    """study.toml, or a setting given in Python or on the command line, is wrong."""
+    """study.toml, or a setting given in Python or on the command line, is invalid."""
 
 
 class DataError(SteelyardError):
-    """A file or table of items or judgments is wrong."""
+    """A file or table of items or judgments is invalid."""
 
 
 class ModelFailedError(SteelyardError):
@@ -67,11 +67,11 @@ class NoEvidenceError(DataError):
 
 
 class AnswerError(SteelyardError):
-    """An answer does not fit its task."""
+    """An answer is not valid for its task."""
 
 
 class TaskError(SteelyardError):
-    """The annotator does not hold this task, or no longer."""
+    """The task is not, or no longer, leased to this annotator."""
 
 
 class LimitError(TaskError):

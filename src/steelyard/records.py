@@ -1,4 +1,4 @@
-"""The nouns of a study: Item, Task, Judgment."""
+"""The basic records of a study: Item, Task, Judgment."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Answer: TypeAlias = "Mapping[str, object] | list[list[str]]"
 class Item:
     """One thing to be judged.
 
-    `group` is what items belong to when scores are wanted for that too (an MT system), `context` what is
-    shown beside it (a source sentence), `reference` a known good version, `gold` a known answer. `metadata` has the
-    other columns of the items file; annotators see those that [page] fields names.
+    `group` is a group that is also scored, such as an MT system. `context` is shown beside the item, such as a source
+    sentence. `reference` is a known good version, and `gold` a known answer. `metadata` has the other columns of the
+    items file; annotators see those that `[page] fields` lists.
     """
 
     id: str
@@ -43,8 +43,8 @@ class Item:
 class Task:
     """What one annotator sees on one screen: items, in the order shown, under one protocol.
 
-    `judgment_id` names the answer to come, so that sending it twice is one judgment; `lease_end` is until
-    when the task is kept for this annotator.
+    `judgment_id` identifies the answer, so that sending it twice creates one judgment. `lease_end` is the time until
+    which the task is reserved for this annotator.
     """
 
     judgment_id: str
@@ -62,13 +62,12 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How an answer came about, as the page measured it. Times are active seconds, without pauses.
+    """How an answer was given, as measured by the page. Times are active seconds, without pauses.
 
-    `first_action` is the time before the answer was first touched, `items` the time spent on each item of a page with
-    several, `changes` how often something that was answered already was changed before the answer was sent. `played` is
-    the fraction of each recording that was played, where the study asks for it.
-    `untrusted` counts events in the answer that a script made and not a person, `pastes` how often text was pasted into
-    a comment; neither says anything about content.
+    `first_action` is the time until the annotator first touched the answer, `items` the time spent on each item of a
+    page with several items, and `changes` the number of changes before the answer was sent. `played` is the fraction
+    of each recording that was played, if the study requires it. `untrusted` is the number of events triggered by a
+    script instead of a person, and `pastes` how often text was pasted into a comment; neither contains any content.
     """
 
     first_action: float | None = None
@@ -81,12 +80,13 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """One annotator's answer to one task. `late` ones came after the lease's end; they count all the same.
+    """One annotator's answer to one task.
 
-    `set_aside` ones are those of an excluded annotator: kept, but not counted. Those of models (`annotator_kind`) have
-    `in_scores` only in studies that count them. `purpose` is why it was asked:
-    `judgment` for the design; `overlap` because everybody gets it; `check` (the answer is known) and `repeat` (the
-    same again to the same person) say something about the annotator and do not count in the scores.
+    A judgment is `late` if it arrived after its lease had expired; it counts nevertheless. It is `set_aside` if its
+    annotator is excluded; it is then kept but does not count. Judgments by models (`annotator_kind`) have `in_scores`
+    only in studies that count them. `purpose` is the reason for the task: `judgment` (chosen by the design), `overlap`
+    (given to all annotators), `check` (with a known answer) or `repeat` (given to the same annotator again). Checks and
+    repeats measure the annotator and do not count in the scores.
     """
 
     judgment_id: str
@@ -110,7 +110,7 @@ class Judgment:
     """Number of the event that recorded the first answer."""
     annotator_kind: AnnotatorKind = "person"
     in_scores: bool = True
-    """False for models, unless the study counts their judgments as people's."""
+    """False for models, unless the study counts their judgments like those of people."""
     version: str = ""
     """Version of a model's prompt and settings."""
     cost: float | None = None
@@ -118,9 +118,9 @@ class Judgment:
     comment: str = ""
     """What the annotator wrote about the task."""
     effort: Effort | None = None
-    """How the first answer came about, where a page measured it."""
+    """How the first answer was given, if a page measured it."""
 
     @property
     def counts(self) -> bool:
-        """Whether it goes into the scores."""
+        """Whether it counts in the scores."""
         return self.in_scores and not self.set_aside and self.purpose not in ABOUT_ANNOTATORS

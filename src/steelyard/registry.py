@@ -1,4 +1,4 @@
-"""Names of protocols, designs and models, found through one door: Python entry points.
+"""The registry of protocols, designs and models, which are found through Python entry points.
 
 The built-in ones are declared in our own pyproject.toml under `steelyard.protocols`, `steelyard.designs`
 and `steelyard.models`; a plug-in package declares its own under the same groups and needs nothing else.
@@ -64,7 +64,7 @@ def _is_number(value: object) -> bool:
 
 
 def _which(name: str, known: tuple[str, ...]) -> str:
-    """Suggest the nearest name, and list them all: people say slider where we say direct."""
+    """Suggest the nearest name, and list all names."""
     guess = did_you_mean(name, known)
     return f"{guess} Known: {', '.join(known)}." if guess.startswith("Did") else guess
 

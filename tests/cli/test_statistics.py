@@ -96,7 +96,7 @@ def test_scores_are_compared(rated):
     printed = json.loads(run("compare-scores", "mean.csv", "median.csv", "--format", "json", cwd=rated).stdout)
     expected = compare_scorings(pl.read_csv(rated / "mean.csv"), pl.read_csv(rated / "median.csv"))
     assert [row["value"] for row in printed] == pytest.approx([statistic.value for statistic in expected.statistics])
-    assert "Items that moved most" in run("compare-scores", "mean.csv", "median.csv", cwd=rated).stdout
+    assert "Items with the largest changes in rank" in run("compare-scores", "mean.csv", "median.csv", cwd=rated).stdout
     items = rows_of(run("compare-scores", "mean.csv", "median.csv", "--items", "--format", "csv", cwd=rated).stdout)
     assert len(items) == 12
 

@@ -545,7 +545,7 @@ def test_bad_rows_are_refused_by_line_or_skipped_and_counted(
         with pytest.raises(DataError) as refusal:
             judged(tmp_path, text)
         assert {problem.line for problem in refusal.value.problems} == {3}
-        assert refusal.value.__notes__[0].startswith(f"1 of {len(good) + 1} rows is wrong.")
+        assert refusal.value.__notes__[0].startswith(f"1 of {len(good) + 1} rows is invalid.")
         assert "--skip-bad-rows" in refusal.value.__notes__[0]
         read = judged(tmp_path, text, skip_bad_rows=True)
         assert any(note.startswith("1 bad row skipped: line 3: ") for note in read.notes)

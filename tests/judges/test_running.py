@@ -108,7 +108,7 @@ def test_an_answer_that_does_not_fit_goes_back_with_the_reason(make_study, chat,
         assert run(study, judge_for(server)).answered == 2
         again = server.requests[-1]["messages"]
         assert again[2] == {"role": "assistant", "content": bad}
-        assert "does not fit" in again[3]["content"]
+        assert "is not valid" in again[3]["content"]
 
 
 def test_an_answer_cut_off_is_asked_for_with_more_tokens(make_study, chat):

@@ -56,7 +56,7 @@ def test_a_judge_who_copies_the_majority_passes_and_a_reversed_one_does_not():
 
 
 def test_too_few_items_are_refused():
-    with pytest.raises(DataError, match="nobody has 30 items"):
+    with pytest.raises(DataError, match="no annotator has 30 items"):
         alternative_annotator_test(answers([("a", "1", 1.0), ("b", "1", 2.0)]), {"1": 1.0})
 
 

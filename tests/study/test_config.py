@@ -79,7 +79,7 @@ def test_every_problem_comes_at_once_with_file_and_line(make_study):
         (GOOD + '[protocol]\nname = "direct"\n[model]\nname = "counting"\n', "counting needs choices or comparisons"),
         (GOOD + TUPLES_OF_ONE, "random_tuples shows items together"),
         (GOOD + '[protocol]\nname = "best_worst"\nsize = 9\n', "a task shows 9 items, but there are only 4"),
-        (GOOD + BOTH, "[[stage]] and [protocol] exclude each other"),
+        (GOOD + BOTH, "[[stage]] and [protocol] cannot be combined"),
         (GOOD + '[[stage]]\nprotocol = { name = "direkt" }\n', "study.toml line 5 (stage.0.protocol.name)"),
         (
             GOOD + ONE_SHARE,

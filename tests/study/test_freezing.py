@@ -45,7 +45,7 @@ def test_a_study_with_answers_is_frozen_only_by_force_and_says_so(folder):
             study.freeze()
         study.freeze(force=True)
         assert study.status().deviations == ("The study was frozen after 1 answers, not before the first.",)
-        with pytest.raises(TaskError, match="frozen already"):
+        with pytest.raises(TaskError, match="already frozen"):
             study.freeze(force=True)
 
 

@@ -44,7 +44,7 @@ def test_a_server_that_believes_forged_addresses_fails(make_study, serve_study, 
     server = serve_study(make_study(), proxies=["127.0.0.1"], public_url="https://judge.example")
     monkeypatch.setenv("STEELYARD_TOKEN", TOKEN)
     output = doctor(tmp_path, "--url", server.url, code=1)
-    assert "believes a client's own X-Forwarded-For" in output
+    assert "trusts X-Forwarded-For headers from clients" in output
     assert f"Links begin with https://judge.example, not with {server.url}" in output
     monkeypatch.setenv("STEELYARD_TOKEN", "another-token-than-the-servers")
     assert "does not accept the token" in doctor(tmp_path, "--url", server.url, code=1)

@@ -65,7 +65,7 @@ class Collectors:
 
 
 class AnalysisReader:
-    """Analyses of a study that goes on: each reads only the events that were added since the last."""
+    """Analyses of a running study: each reads only the events that were added since the last."""
 
     def __init__(self, study: Study) -> None:
         self._study = study

@@ -1,4 +1,4 @@
-"""One annotator's work in plain sentences, with the answers to talk about: what a team lead discusses with them."""
+"""One annotator's work in plain sentences, with surprising answers, as a basis for a conversation."""
 
 from __future__ import annotations
 
@@ -202,9 +202,9 @@ def _drift(row: _Row, table: pl.DataFrame, scale: _Scale) -> Finding | None:
     change = f"{_decimal(value)} logits from the first answer to the last"
     numbers = _brackets(change, _points(value, scale), _span(row, "drift"))
     if not _excludes_zero(row, "drift"):
-        return Finding("Drift", f"No change of severity during the work can be shown{numbers}.")
+        return Finding("Drift", f"There is no significant change of severity during the work{numbers}.")
     direction = "more severe" if value > 0 else "more lenient"
-    chance = "Of annotators who do not change, 5 % show as much by chance."
+    chance = "About 5 % of annotators whose severity is constant show such a change by chance."
     return Finding("Drift", f"Ratings became {direction}{numbers}. {chance}", True)
 
 
@@ -364,7 +364,10 @@ def _rated(one: _Row, scale: tuple[float, float]) -> tuple[str, str]:
 
 def _compared(one: _Row) -> tuple[str, str]:
     if one["observed"] == 0.5:
-        return f"{one['item']} and {one['other']} are equal", f"{max(one['expected'], 1 - one['expected']):.0%} for one"
+        return (
+            f"{one['item']} and {one['other']} are equal",
+            f"{max(one['expected'], 1 - one['expected']):.0%} for one item",
+        )
     winner, loser = (one["item"], one["other"]) if one["observed"] > 0.5 else (one["other"], one["item"])
     chance = one["expected"] if one["observed"] > 0.5 else 1 - one["expected"]
-    return f"{winner} over {loser}", f"{chance:.0%} would say so"
+    return f"{winner} over {loser}", f"{chance:.0%} probable"

@@ -1,4 +1,4 @@
-"""Signals of careless or automated work that need a model of all answers; none of them excludes anybody."""
+"""Signals of careless or automated work that need a model of all answers; none of them excludes an annotator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good a judge is: agreement, bias and consistency of each model, against what people reach among themselves."""
+"""The quality of judges: agreement, bias and consistency of each model, compared with people."""
 
 from __future__ import annotations
 

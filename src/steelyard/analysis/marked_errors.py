@@ -1,4 +1,4 @@
-"""Where marked errors lie: by system, severity and category."""
+"""Marked errors by system, severity and category."""
 
 from __future__ import annotations
 

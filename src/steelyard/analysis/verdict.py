@@ -54,7 +54,7 @@ class NextStep:
 
 
 def verdict_of(analysis: Analysis) -> Verdict:
-    """Compare the reliability of a study with its target; say so where it is unknown."""
+    """Compare the reliability of a study with its target, if both are known."""
     counted = analysis.history.counted.height
     if not counted:
         return Verdict("empty", "There are no judgments yet.")

@@ -35,7 +35,7 @@ def agreement(
         typer.Option(
             "--expert",
             metavar="NAME",
-            help="An annotator who is an expert: agreement of experts and others. Repeatable.",
+            help="Annotator who is an expert; adds agreement of experts and others. Repeatable.",
             show_default=False,
         ),
     ] = None,

@@ -122,7 +122,7 @@ class Commands(LazyGroup):
             "freeze",
             "freeze:freeze",
             COLLECT,
-            "Write plan, hypotheses, rules and analysis into the log, before any answer.",
+            "Preregister a study: record plan, hypotheses and analysis in its log.",
         ),
         Entry("status", "status:status", MONITOR, "Print a study's progress."),
         Entry("state", "state:state", MONITOR, "Open, pause or close a study."),
@@ -174,7 +174,7 @@ class Commands(LazyGroup):
             "split-half",
             "split_half:split_half",
             RESULTS,
-            "Measure split-half reliability, also by budget or by subset of the items.",
+            "Measure split-half reliability, optionally by budget or subset of items.",
         ),
         Entry(
             "compare-scores",
@@ -201,7 +201,7 @@ class Commands(LazyGroup):
             "Import judgments from a file into a study, or create a study from them.",
         ),
         Entry("export", "export:export", DATA, "Export judgments, scores, the event log or a complete data set."),
-        Entry("backup", "backup:backup", DATA, "Write a complete study to one file, also while it is being served."),
+        Entry("backup", "backup:backup", DATA, "Write a complete study to one file, even while it is being served."),
         Entry("restore", "backup:restore", DATA, "Restore a backup into a new folder."),
         Entry("docs", "docs:docs", DATA, "Print a page of the documentation, or list all pages."),
     )
@@ -239,7 +239,7 @@ def root(
 
 
 def _announce_compilation() -> None:
-    """Tell somebody who waits at a terminal why the first run takes longer."""
+    """Tell the user at a terminal why the first run takes longer."""
     if sys.stderr.isatty():
         typer.echo("Compiling numerical kernels (once, up to half a minute) …", err=True)
 

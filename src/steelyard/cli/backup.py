@@ -18,7 +18,7 @@ def backup(
     ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Write a complete study to one file, also while it is being served.
+    """Write a complete study to one file, even while it is being served.
 
     The file contains the log, settings, items, media and access rights.
 

@@ -1,4 +1,4 @@
-"""steelyard check: is everything right before anybody is asked?"""
+"""steelyard check: check a study's configuration and items."""
 
 from __future__ import annotations
 

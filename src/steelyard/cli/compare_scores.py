@@ -13,7 +13,9 @@ from steelyard.cli.options import Format, FormatOption
 def compare_scores(
     first: Annotated[Path, typer.Argument(help="Table of scores: item, score.", metavar="FIRST", show_default=False)],
     second: Annotated[Path, typer.Argument(help="Another table of scores.", metavar="SECOND", show_default=False)],
-    moved: Annotated[int, typer.Option("--moved", min=0, help="Number of items to print that moved most.")] = 10,
+    moved: Annotated[
+        int, typer.Option("--moved", min=0, help="Number of items to print, with the largest changes in rank.")
+    ] = 10,
     items: Annotated[bool, typer.Option("--items", help="Print all items instead of the statistics.")] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of the intervals.")] = 0,
     form: FormatOption = Format.table,
@@ -40,5 +42,5 @@ def compare_scores(
     else:
         console.print(statistics_table(comparison.table, title))
         if moved:
-            console.print(plain_table(comparison.moved.head(moved), "Items that moved most"))
+            console.print(plain_table(comparison.moved.head(moved), "Items with the largest changes in rank"))
     print_notes(comparison.notes)

@@ -45,7 +45,7 @@ def demo(
 ) -> None:
     """Watch simulated annotators answer two studies, live in the browser.
 
-    They rate 150 verbs and compare four translation systems. You can annotate, too.
+    They rate 150 verbs and compare four translation systems. You can also annotate.
 
     With --terminal (or --format json or csv) all judgments are simulated at once and the scores are printed.
 

@@ -1,4 +1,4 @@
-"""steelyard doctor: is this deployment as it should be?"""
+"""steelyard doctor: check a deployment."""
 
 from __future__ import annotations
 
@@ -253,8 +253,8 @@ def _proxy(client: httpx.Client, url: str) -> Iterator[Finding]:
     if view["address"] == _FORGED:
         yield Finding(
             "failure",
-            "The server believes a client's own X-Forwarded-For: name only the proxy with --trusted-proxy. (If this "
-            "machine is the proxy, run the command on another one.)",
+            "The server trusts X-Forwarded-For headers from clients: name only the proxy with --trusted-proxy. (If "
+            "this machine is the proxy, run the command on another one.)",
         )
     elif view["forwarded"] and not view["trusted"]:
         yield Finding(

@@ -78,8 +78,8 @@ def export(
     """Export judgments, scores, the event log or a complete data set.
 
     Tables: judgments, answers, scores, systems, differences, reliability, log, annotators (with pseudonyms), items;
-    questionnaire (with pseudonyms); quality (annotators' work), rater_effects (infit, outfit, severity, drift),
-    item_fit; of error marking: marks, and wmt (a .jsonl or .tsv file: ESA or MQM as at WMT); of tournaments: sources,
+    questionnaire (with pseudonyms), quality (annotators' work), rater_effects (infit, outfit, severity, drift),
+    item_fit. For error marking: marks, and wmt (WMT's formats: .jsonl for ESA, .tsv for MQM). For tournaments: sources,
     adequacy, effort.
 
     Example: steelyard export words --what scores -o scores.csv

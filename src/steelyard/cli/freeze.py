@@ -15,11 +15,13 @@ def freeze(
         list[str] | None,
         typer.Option("--hypothesis", help="Hypothesis that the study tests. Repeatable.", show_default=False),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Freeze although there are answers; reported.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Freeze a study that already has answers; the report states this.")
+    ] = False,
 ) -> None:
-    """Write plan, hypotheses, rules and analysis into the log, before any answer.
+    """Preregister a study: record plan, hypotheses and analysis in its log.
 
-    The report shows their hash, and lists what was done differently later.
+    Exclusion and stopping rules are included. The report shows the hash of this record, and lists later deviations.
 
     Example: steelyard freeze words --hypothesis "System A scores higher than system B."
     """
@@ -30,7 +32,7 @@ def freeze(
     print_done(f"The study is frozen. SHA-256 of the preregistration: {frozen.digest}")
     notes = [f"{frozen.planned:,} judgments are planned; later changes are listed in status and report"]
     if not frozen.hypotheses:
-        notes.append("no hypothesis was given: add them with --hypothesis, before you freeze")
+        notes.append("the preregistration contains no hypotheses (--hypothesis)")
     if frozen.judgments:
-        notes.append(f"the study had {frozen.judgments:,} answers already, which the report states")
+        notes.append(f"the study already had {frozen.judgments:,} answers; the report states this")
     print_notes(notes)

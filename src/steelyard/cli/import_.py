@@ -1,4 +1,4 @@
-"""steelyard import: judgments made elsewhere join a study, or become one."""
+"""steelyard import: add judgments from a file to a study, or create a study from them."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def run(
     ] = True,
     limit: Annotated[int | None, typer.Option(min=1, help="Judge only this many items, drawn at random.")] = None,
     by_gain: Annotated[
-        bool, typer.Option("--by-gain", help="Ask only where a model is worth more per cost than a person.")
+        bool, typer.Option("--by-gain", help="Ask only where a model's gain per cost exceeds a person's.")
     ] = False,
     concurrency: Annotated[int, typer.Option(min=1, max=200, help="Maximum number of parallel requests.")] = 4,
     requests_per_minute: Annotated[float, typer.Option(min=0, help="Rate limit; 0 for no limit.")] = 0.0,
@@ -83,7 +83,7 @@ def run(
 
     Models' judgments are stored separately from people's; they are used in the scores only if study.toml enables it.
     Questions that were answered before are not asked again. With --by-gain, the design (adaptive, with model_cost)
-    chooses the items; the run ends when people are worth more.
+    chooses the items; the run ends when a person's gain per cost is higher.
 
     Example: steelyard judges run words --model gpt-4o-mini --input-price 0.15 --output-price 0.6 --dry-run
     """

@@ -1,4 +1,4 @@
-"""steelyard new: a study that runs as it is."""
+"""steelyard new: create a study that can be served without changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _EXAMPLE_QUESTIONS = {
     "best_worst": "Which word is most positive, and which is least positive?",
     "scored_ranking": "How positive are these words?",
     "ranking": "Put these words in order, the most positive first.",
-    "error_spans": "Mark the spelling errors of this word. Then say how well it is spelt.",
+    "error_spans": "Mark the spelling errors in this word. Then rate its spelling.",
 }
 
 
@@ -157,7 +157,7 @@ def _print_next_steps(folder: Path, config: StudyConfig, items: list[Item], reci
 
 
 class _Choices(NamedTuple):
-    """What the command line says about a study; None where it says nothing."""
+    """The options of the command line about a study; None if not given."""
 
     protocol: str | None
     design: str | None

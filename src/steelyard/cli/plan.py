@@ -1,4 +1,4 @@
-"""steelyard plan: how many judgments a target takes, by protocol and design."""
+"""steelyard plan: the number of judgments needed for a target, by protocol and design."""
 
 from __future__ import annotations
 
@@ -80,9 +80,13 @@ def plan(
     ] = None,
     top: Annotated[
         int | None,
-        typer.Option("--top", min=1, help="Find the right top items with --probability.", show_default=False),
+        typer.Option(
+            "--top", min=1, help="Number of top items to identify correctly, with --probability.", show_default=False
+        ),
     ] = None,
-    probability: Annotated[float, typer.Option("--probability", help="Probability that the top is right.")] = 0.9,
+    probability: Annotated[
+        float, typer.Option("--probability", help="Probability that the top items are correct.")
+    ] = 0.9,
     difference: Annotated[
         float | None,
         typer.Option(
@@ -94,12 +98,15 @@ def plan(
     power: Annotated[float, typer.Option("--power", help="Probability that --difference is significant.")] = 0.8,
     hours: Annotated[
         float | None,
-        typer.Option("--hours", min=0.01, help="Report what this many hours of work reach.", show_default=False),
+        typer.Option("--hours", min=0.01, help="Report what this many hours of work can achieve.", show_default=False),
     ] = None,
     budget: Annotated[
         float | None,
         typer.Option(
-            "--budget", min=0.01, help="Report what this cost reaches, with --price or --wage.", show_default=False
+            "--budget",
+            min=0.01,
+            help="Report what this budget can achieve, with --price or --wage.",
+            show_default=False,
         ),
     ] = None,
     protocol: Annotated[
@@ -151,11 +158,11 @@ def plan(
 ) -> None:
     """Estimate by simulation how many judgments a target needs.
 
-    Targets: reliability, width of intervals, the right top items, a difference between systems with given power.
+    Targets: reliability, width of intervals, correct top items, or the power to detect a difference between systems.
 
     Example: steelyard plan --items 500 --protocol best_worst --target-reliability 0.9 --price 0.15
 
-    A study as it is: steelyard plan --study words
+    An existing study: steelyard plan --study words
 
     Two systems: steelyard plan --systems 2 --sources 100 --difference 0.05 --power 0.8
 
@@ -214,7 +221,7 @@ def _check_options(price: float | None, wage: float | None, budget: float | None
 
     if price is not None and wage is not None:
         raise ConfigError(
-            "--price and --wage exclude each other.", "Give the cost per judgment (--price) or per hour (--wage)."
+            "--price and --wage cannot be combined.", "Give the cost per judgment (--price) or per hour (--wage)."
         )
     if budget is not None and price is None and wage is None:
         raise ConfigError("--budget needs the cost of a judgment.", "Add --price (per judgment) or --wage (per hour).")
@@ -299,7 +306,7 @@ def _target(
         targets.append(SystemDifference(difference[0], difference[1]))
     if len(targets) > 1:
         raise ConfigError(
-            "a plan has one target.",
+            "a plan can have only one target.",
             "Give one of --target-reliability, --target-width, --top and --difference.",
         )
     return targets[0] if targets else Reliability(0.9)
@@ -330,7 +337,7 @@ def _reached(
     price: float | None,
     wage: float | None,
 ) -> list[str]:
-    """Say what given hours or a given cost reach, for each option."""
+    """Return notes on what a number of hours or a budget achieves, for each option."""
     notes = []
     for row in table.iter_rows(named=True):
         for amount, unit in ((hours, "hours"), (budget, "of cost")):
@@ -341,15 +348,17 @@ def _reached(
                 judgments = amount / price if price is not None else amount / (wage or 1) * 3600 / row["seconds"]
             value, low, high = result.at(row["protocol"], row["design"], judgments)
             note = (
-                f"{amount:g} {unit} pay for {judgments:,.0f} judgments by {row['protocol']} · {row['design']}: "
+                f"{amount:g} {unit} allow {judgments:,.0f} judgments with {row['protocol']} · {row['design']}: "
                 f"{result.target.measure} {value:.2f} (90 % range {low:.2f}–{high:.2f})"
             )
             least, most = result.simulated(row["protocol"], row["design"])
             if not least <= judgments <= most:
                 limit = (
-                    f"{most:,.0f} judgments, the most" if judgments > most else f"{least:,.0f} judgments, the fewest"
+                    f"the most simulated judgments, {most:,.0f}"
+                    if judgments > most
+                    else f"the fewest simulated judgments, {least:,.0f}"
                 )
-                note += f". This is the value for {limit} that were simulated"
+                note += f". These are the values for {limit}"
             notes.append(note)
     return notes
 

@@ -55,8 +55,8 @@ def plan_mixes(
             fitted.note,
             f"for a correlation of {target:g} with the true scores: {_words(mixed)} with the model, {_words(alone)} "
             "without it",
-            "* no cheaper mix is as precise; the design adaptive with model_cost, which chooses items by what is known "
-            "of them, may need less",
+            "* no cheaper mix is as precise; the design adaptive with model_cost, which decides item by item, may cost "
+            "less",
         ]
     )
 

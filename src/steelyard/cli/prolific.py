@@ -62,7 +62,7 @@ def publish(
 ) -> None:
     """Publish the study, or add places to a published one.
 
-    The number of places is that of study.toml. The cost is shown, and you are asked to confirm.
+    The number of places is set in study.toml. The cost is shown, and you are asked to confirm.
 
     Example: steelyard prolific publish words --pilot 10
     """

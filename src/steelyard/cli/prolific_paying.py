@@ -104,7 +104,7 @@ def bonus(
 ) -> None:
     """Pay the bonuses due to approved participants.
 
-    Bonuses follow the formula in study.toml, less what has been paid already. You are asked to confirm. The command
+    Bonuses follow the formula in study.toml, minus what has already been paid. You are asked to confirm. The command
     can be repeated safely: it checks on Prolific before it sends a payment, and never pays twice.
 
     Example: steelyard prolific bonus words

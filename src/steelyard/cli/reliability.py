@@ -1,4 +1,4 @@
-"""steelyard reliability: how reliable a study's scores are, and how far its annotators agree."""
+"""steelyard reliability: the reliability of a study's scores, and the agreement of its annotators."""
 
 from __future__ import annotations
 

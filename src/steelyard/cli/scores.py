@@ -167,7 +167,7 @@ def _print_groups(
         return
     print_whole(plain_table(frame, f"{'differences' if differences else 'scores'} by {column}, 95 % intervals"))
     print_whole(plain_table(result.groups, "groups"))
-    notes = [f"one scale for everybody? permutation test of group × item differences: p = {result.p_value:.3g}"]
+    notes = [f"one scale for all groups? permutation test of group × item differences: p = {result.p_value:.3g}"]
     if result.hidden:
         notes.append(f"{result.hidden} group(s) with fewer than {min_group} annotators are not shown")
     print_notes(notes)

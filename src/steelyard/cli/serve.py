@@ -188,7 +188,7 @@ def listen(host: str, port: int) -> socket:
 
 
 def _is_everywhere(host: str) -> bool:
-    """Say whether an address stands for all of the machine's, as 0.0.0.0 and :: do."""
+    """Whether an address means all addresses of the machine, as 0.0.0.0 and :: do."""
     try:
         return ip_address(host).is_unspecified
     except ValueError:  # a name

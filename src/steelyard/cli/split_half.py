@@ -39,7 +39,7 @@ def split_half(
         typer.Argument(help="A study's folder, or files of judgments.", metavar="SOURCE…", show_default=False),
     ],
     by_budget: Annotated[
-        bool, typer.Option("--by-budget", help="A row for each number of judgments per half.")
+        bool, typer.Option("--by-budget", help="Print a row for each number of judgments per half.")
     ] = False,
     subsets: Annotated[
         Path | None,
@@ -67,7 +67,7 @@ def split_half(
     scale: ScaleOption = None,
     skip_bad_rows: SkipBadRowsOption = False,
 ) -> None:
-    """Measure split-half reliability, also by budget or by subset of the items.
+    """Measure split-half reliability, optionally by budget or subset of items.
 
     Each item's (pair's, tuple's) judgments are split into random halves; the scores of both halves are correlated.
 

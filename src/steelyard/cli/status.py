@@ -1,4 +1,4 @@
-"""steelyard status: how far a study is."""
+"""steelyard status: the progress of a study."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class AllPairsState(PlannedSets):
 
 @dataclass(frozen=True, slots=True)
 class AllPairs(PlannedSetsDesign):
-    """Compare every item with every other of its context: n(n-1)/2 pairs, each by `annotators_per_task` annotators.
+    """Compare all items of a context with each other: n(n-1)/2 pairs, each by `annotators_per_task` annotators.
 
     Every pair is asked once before any is asked again, round by round. A round shows every item once; contexts take
     turns, one pair each.

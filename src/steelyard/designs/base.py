@@ -128,7 +128,7 @@ class Design(ABC):
     """Whether overlap gives every annotator whole sources, by `shared_pick`, rather than single tasks."""
 
     def shared_pick(self, progress: Progress, annotator: str, rng: np.random.Generator) -> Pick | None:
-        """Choose the first task of a source that everybody gets and this annotator has not begun."""
+        """Choose the first task of a source that all annotators get and this annotator has not started."""
         return None
 
     def is_continued(self, progress: Progress, annotator: str, items: tuple[int, ...]) -> bool:
@@ -136,7 +136,7 @@ class Design(ABC):
         return False
 
     def is_overlap(self, progress: Progress, annotator: str, items: tuple[int, ...]) -> bool:
-        """Whether a pick belongs to a source that the annotator gets because everybody does."""
+        """Whether a pick belongs to a source that all annotators get."""
         return False
 
     def duplicates(self, progress: Progress) -> dict[int, int]:

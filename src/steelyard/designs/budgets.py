@@ -1,4 +1,4 @@
-"""Settings with which a design asks for a number of judgments per item, whatever the design calls them."""
+"""The settings by which each design plans a number of judgments per item."""
 
 from __future__ import annotations
 

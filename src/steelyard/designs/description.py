@@ -1,4 +1,4 @@
-"""What a design will ask, in words: which items are compared, how many tasks and judgments, and what is left out."""
+"""Description of a design in sentences: compared items, numbers of tasks and judgments, and omitted items."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PlanDescription(NamedTuple):
 
 
 def describe_plan(design: Design, protocol: Protocol, items: Sequence[Item]) -> PlanDescription:
-    """Say what a stage asks before anybody is asked."""
+    """Describe what a stage will ask."""
     size = plan_size(design, protocol, items)
     sentences, warnings = [], []
     if not protocol.takes_short_pages:
@@ -50,7 +50,7 @@ def describe_plan(design: Design, protocol: Protocol, items: Sequence[Item]) -> 
 
 
 def plan_size(design: Design, protocol: Protocol, items: Sequence[Item]) -> PlanSize:
-    """Return how many tasks and judgments a stage has, if nobody excludes or stops anything."""
+    """Return the number of tasks and judgments of a stage, without exclusions or early stopping."""
     total = design.goal(design.new_progress(protocol, items), protocol.task_size).total
     sizes = context_sizes(items)
     n_shown = len(items)
@@ -79,7 +79,7 @@ def _comparisons(design: Design, protocol: Protocol, items: Sequence[Item]) -> s
 
 
 def _layout(items: Sequence[Item], sources: int, comparable: list[int]) -> str:
-    """Say how many sources there are and how many items each has."""
+    """Describe the number of sources, and of items per source."""
     noun = "source" if sources == 1 else "sources"
     systems = {item.group for item in items if item.group is not None}
     pairs = Counter((item.context, item.group) for item in items)

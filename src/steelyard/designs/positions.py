@@ -1,4 +1,4 @@
-"""Which position on the screen each group of items takes: balanced, so that no system profits from being first."""
+"""Positions of groups on the screen, balanced so that no system has an advantage from being shown first."""
 
 from __future__ import annotations
 

@@ -339,7 +339,7 @@ class Progress:
             (state.on_model_retract if retract else state.on_model_answer)(answer)
 
     def on_excluded(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
-        """Stop counting an answer whose annotator was excluded: its task may go to somebody else."""
+        """Stop counting an answer whose annotator was excluded: its task may be reassigned."""
         for item in items:
             self.answers[item] -= 1
         self.tasks_answered -= 1
@@ -356,7 +356,7 @@ class Progress:
         self.on_answered(items, slot)
 
     def on_released(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
-        """Record that a task was released without an answer: it may go to somebody else."""
+        """Record that a task was released without an answer: it may be reassigned."""
         self.version += 1
         for item in items:
             self.assignments.move(item, -1)

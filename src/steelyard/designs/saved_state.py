@@ -72,7 +72,7 @@ def find_class(module: str, name: str) -> type[Any]:
 
 
 def _has_own_form(kind: type[Any]) -> bool:
-    """Whether a class says itself what is saved of it; data classes get such methods by themselves."""
+    """Whether a class defines what is saved of it; data classes get such methods automatically."""
     return hasattr(kind, "__setstate__") and not is_dataclass(kind)
 
 

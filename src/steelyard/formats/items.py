@@ -46,7 +46,7 @@ def read_items(source: Source, *, columns: Mapping[str, str] | None = None, igno
         As for `read_table`. Without an id column the text is the id; without a text column the id is the text,
         or the text is empty if there is media. A single column of any name is the text.
     columns : mapping, optional
-        Our field to their column, such as ``{"text": "headline"}``.
+        Mapping of fields to columns, such as ``{"text": "headline"}``.
     ignore : sequence of str
         Columns to leave out. Every other column without a field of its own goes to the items' metadata.
     """

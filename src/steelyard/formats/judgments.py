@@ -109,16 +109,16 @@ def read_judgments(
     kind : {"ratings", "comparisons", "choices", "labels", "rankings"}, optional
         Needed only if the columns fit several kinds.
     columns : mapping, optional
-        Our field to their column, such as ``{"value": "score_raw"}``; * matches a number. Columns joined by + make a
+        Mapping of fields to columns, such as ``{"value": "score_raw"}``; * matches a number. Columns joined by + make a
         field together: ``{"item": "document+system"}``.
     scale : tuple of float, optional
         Lower and upper end of the ratings; by default inferred from the values, with a note: up to eleven different
         whole numbers are the steps of a scale, and of other values only the range is known.
     strict : bool
-        Refuse incomplete rows and unknown columns rather than keep, drop and count them.
+        Refuse incomplete rows and unknown columns. By default, they are handled, and counted in the notes.
     skip_bad_rows : bool
-        Leave out rows that are wrong, such as an item compared with itself, and count them in a note, rather than
-        refuse the file.
+        Skip invalid rows, such as an item compared with itself, and count them in a note. By default, a file with
+        invalid rows is refused.
     """
     if kind is not None and kind not in KINDS:
         raise DataError(f"'{kind}' is not a kind of judgments.", did_you_mean(kind, list(KINDS)))
@@ -211,7 +211,7 @@ def _with_joint_columns(table: Table, columns: Mapping[str, str]) -> Table:
 def refuse_contradiction(strict: bool, skip_bad_rows: bool) -> None:
     """Refuse to be strict and to skip bad rows at once."""
     if strict and skip_bad_rows:
-        raise DataError("strict and skip_bad_rows exclude each other.", "Choose one of them.")
+        raise DataError("strict and skip_bad_rows cannot be combined.", "Choose one of them.")
 
 
 def _without_bad_rows(rows: Rows, reading: Reading) -> Reading:

@@ -107,7 +107,7 @@ class Problems:
 
 def bad_rows_note(count: int, height: int) -> str:
     """Return the sentence that offers to skip bad rows."""
-    return f"{count:,} of {height:,} rows {'is' if count == 1 else 'are'} wrong. {SKIP_REMEDY}"
+    return f"{count:,} of {height:,} rows {'is' if count == 1 else 'are'} invalid. {SKIP_REMEDY}"
 
 
 def skipped_note(count: int, first: Sequence[Problem]) -> str:

@@ -1,4 +1,4 @@
-"""Read a table that somebody uploads: any usual encoding, separator or spreadsheet, with or without a header."""
+"""Read an uploaded table: any common encoding, separator or spreadsheet, with or without a header."""
 
 from __future__ import annotations
 

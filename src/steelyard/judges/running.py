@@ -199,7 +199,7 @@ class ModelJudge:
                 messages = [
                     *messages,
                     {"role": "assistant", "content": reply.text},
-                    {"role": "user", "content": f"That does not fit: {error} Answer again, with JSON only."},
+                    {"role": "user", "content": f"This answer is not valid: {error} Answer again, with JSON only."},
                 ]
         raise CallError("invalid answer", f"no valid answer in {self.tries} tries: {problem}")
 

@@ -55,7 +55,7 @@ class Fit:
 
     @property
     def level(self) -> float:
-        """The coverage that the intervals aim at."""
+        """The nominal coverage of the intervals."""
         level = self.settings.get("level", 0.95)
         return float(level) if isinstance(level, int | float) else 0.95
 
@@ -93,7 +93,7 @@ def failures_reported(model: Model) -> Iterator[None]:
 
 
 class Model(ABC):
-    """Observations in, scores with uncertainty out. Subclasses are frozen dataclasses of settings."""
+    """Base class of models, which compute scores from observations. Subclasses are frozen dataclasses of settings."""
 
     __slots__ = ()
 
@@ -120,7 +120,7 @@ class Model(ABC):
     def fitted(
         self, observations: Observations, gold: Mapping[str, str | float] | None = None, covariates: Any = None
     ) -> Fit:
-        """Fit with gold and covariates where the model takes them, and without them where not."""
+        """Fit with gold and covariates if the model supports them, otherwise without them."""
         fit: Any = self.fit
         options: dict[str, Any] = {"gold": gold} if gold and self.takes_gold() else {}
         if covariates is not None and self.takes_covariates():
@@ -129,7 +129,7 @@ class Model(ABC):
         return self.with_gold_noted(fitted, gold, observations.items)
 
     def with_gold_noted(self, fitted: Fit, gold: Mapping[str, str | float] | None, items: Container[str]) -> Fit:
-        """Say how much of the gold was used."""
+        """Return a note on how much of the gold was used."""
         if not gold:
             return fitted
         used = sum(item in items for item in gold)

@@ -1,4 +1,4 @@
-"""Known answers: line them up with the observations, split them for cross-validation, find the doubtful ones."""
+"""Gold: align it with the observations, split it for cross-validation, and find disputed gold."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _class_name(value: object) -> str | None:
 
 
 def need_gold(model: str, gold: Gold | None) -> Gold:
-    """Refuse to go on without gold."""
+    """Refuse to fit without gold."""
     if not gold:
         raise DataError(f"{model} needs gold: give --gold FILE", "(in Python, fit(observations, gold={item: value})).")
     return gold
@@ -162,7 +162,7 @@ def fold_of_item(items: Index, has_gold: NDArray[np.bool_], folds: int, seed: in
 
 
 def disputed(votes: IntArray, gold: IntArray, share: float, judgments: int) -> NDArray[np.bool_]:
-    """Say which items have gold that at least `share` of at least `judgments` labels contradict, as one class."""
+    """Return which items have gold that at least `share` of at least `judgments` labels contradict, as one class."""
     total = votes.sum(axis=1)
     contrary = votes.copy()
     has_gold = gold != UNKNOWN

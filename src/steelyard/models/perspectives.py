@@ -192,7 +192,7 @@ def _grouped(ratings: Ratings, group_of: Mapping[str, str], min_group: int) -> t
     if len(names) < 2:
         raise DataError(
             f"fewer than two groups have {min_group} or more annotators.",
-            "Use a column with larger groups; small groups are not shown, so that nobody can be recognised.",
+            "Use a column with larger groups; small groups are not shown, so that no annotator can be identified.",
         )
     place = {name: code for code, name in enumerate(names)}
     codes = np.array([place.get(group_of.get(name, ""), len(names)) for name in ratings.annotators.ids], np.int64)

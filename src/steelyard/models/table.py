@@ -1,4 +1,4 @@
-"""The scores table: one shape for every model, study, command and export."""
+"""The scores table, with the same columns for every model, study, command and export."""
 
 from __future__ import annotations
 

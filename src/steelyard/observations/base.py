@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def unknown_codes(count: int) -> IntArray:
-    """Return codes of nobody, or of no task."""
+    """Return codes for unknown annotators or tasks."""
     return np.full(count, UNKNOWN, np.int32)
 
 
@@ -76,12 +76,12 @@ class Observations(ABC):
 
     @property
     def knows_annotators(self) -> bool:
-        """Whether every observation says who made it."""
+        """Whether the annotator of every observation is known."""
         return len(self) > 0 and bool((self.annotator != UNKNOWN).all())
 
     @property
     def knows_tasks(self) -> bool:
-        """Whether every observation says in which task it was made."""
+        """Whether the task of every observation is known."""
         return len(self) > 0 and bool((self.task != UNKNOWN).all())
 
     def components(self) -> tuple[Observations, ...]:
@@ -130,8 +130,8 @@ class Observations(ABC):
     def by_group(self, group_of: Mapping[str, str]) -> tuple[Self, int]:
         """Replace each item by its group; return the observations and how many were left out.
 
-        Observations that say nothing about groups are left out: of items without a group, and comparisons, choices
-        or rankings in which one group stands against itself.
+        Observations without information about groups are left out: those of items without a group, and comparisons,
+        choices or rankings within one group.
         """
         return self._in_groups(*self._group_codes(group_of))
 
@@ -151,5 +151,5 @@ class Observations(ABC):
         return self.subset(keep).relabel(groups, code), int((~keep).sum())
 
     def _distinct_under(self, code: IntArray) -> NDArray[np.bool_]:
-        """Return which observations still say something when item i becomes `code[i]`."""
+        """Return which observations are still informative when item i becomes `code[i]`."""
         return np.asarray(code[getattr(self, self.item_fields[0])] != UNKNOWN)

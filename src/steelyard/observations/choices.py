@@ -50,7 +50,7 @@ class Choices(Observations):
         return item, row, (item == self.best[row]).astype(np.float64) - (item == self.worst[row])
 
     def order_at(self, row: int, codes: Sequence[int], *, fully: bool) -> tuple[float, ...] | None:
-        """Order all items of the tuple or, `fully`, a pair of them that the choice tells apart."""
+        """Order all items of the tuple or, with `fully`, a pair of items that the choice distinguishes."""
         best, worst = int(self.best[row]), int(self.worst[row])
         if UNKNOWN in (best, worst) or best == worst:
             return None

@@ -114,7 +114,7 @@ class Protocol(ABC):
         return {}
 
     def item_problems(self, items: Sequence[Item]) -> list[Problem]:
-        """List what is wrong with items that this protocol asks about."""
+        """List the problems of items that this protocol cannot show."""
         return []
 
     def check_texts(self, items: Sequence[Item], answer: Any) -> None:  # noqa: B027 - optional

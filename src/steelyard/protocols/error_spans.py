@@ -56,7 +56,7 @@ class ErrorSpans(PerItemProtocol):
     categories: Annotated[tuple[str, ...], Field(description="categories of errors; empty: no categories")] = ()
     category_weights: Annotated[
         dict[str, dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]]],
-        Field(description="penalties by severity for categories with penalties of their own"),
+        Field(description="penalties by severity for categories with separate penalties"),
     ] = field(default_factory=lambda: {name: dict(weights) for name, weights in MQM_CATEGORY_WEIGHTS.items()})
     score: Annotated[
         Literal["slider", "mqm"],

@@ -1,4 +1,4 @@
-"""Whether answers are good: questions with known answers, and grading."""
+"""Quality of answers: checks with known answers, signals, stopping rules and pay."""
 
 from steelyard.quality.questions import Question, read_questions
 

@@ -1,4 +1,4 @@
-"""What people are paid: rates, a bonus by formula, and what each annotator has earned."""
+"""Pay of annotators: rates, a bonus by formula, and earnings."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Bonus:
 
     @classmethod
     def parse(cls, text: str) -> Bonus:
-        """Read a formula, and refuse whatever is not plain arithmetic."""
+        """Parse a formula; anything except plain arithmetic is refused."""
         try:
             tree = ast.parse(text.strip(), mode="eval").body if len(text) <= _LONGEST else None
         except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -108,7 +108,7 @@ class Bonus:
         return {node.id for node, _ in _walk(self.tree) if isinstance(node, ast.Name)}
 
     def amount(self, numbers: Mapping[str, float]) -> float:
-        """Return what somebody gets, in whole hundredths, from 0 to MAX_AMOUNT."""
+        """Return an annotator's bonus in whole hundredths, from 0 to MAX_AMOUNT."""
         value = self._computed(numbers)
         # Undefined (per hour of somebody without a time, per check of somebody without one): nothing was earned by it.
         # Beyond the limit is a formula out of control, which `parse` refuses where it can tell: nothing is paid by it.
@@ -136,7 +136,7 @@ class Rates:
         return self.per_task * tasks + self.per_hour * hours + self.per_visit * visits
 
     def cost(self, tasks: float, hours: float, visits: float = 0.0, bonuses: float = 0.0) -> float:
-        """Return what is paid in all, with the fee."""
+        """Return the total pay, including the fee."""
         return (self.earned(tasks, hours, visits) + bonuses) * (1 + self.fee)
 
 

@@ -1,1 +1,1 @@
-"""Reaching people: links from any panel, and studies on Prolific."""
+"""Recruitment: links from any panel, and studies on Prolific."""

@@ -80,7 +80,7 @@ def pilot_sentences(summary: PilotSummary, target: float, currency: str) -> list
     elif row is not None:
         cost = f" and {row['cost']:,.2f} {currency}" if row["cost"] is not None else ""
         sentences.append(
-            f"A split-half reliability of {target:g} takes about {row['judgments']:,} judgments in all "
+            f"A split-half reliability of {target:g} takes about {row['judgments']:,} judgments in total "
             f"({row['lower']:,} to {row['upper']:,}), {row['hours']:,.1f} hours of work{cost}."
         )
     return [*sentences, summary.plan_note] if summary.plan_note else sentences

@@ -84,7 +84,7 @@ def _objection(
         (name in excluded, f"excluded: {excluded.get(name)}"),
         (progress.qualified is False, "failed the qualification test"),
         (progress.answered == 0 or progress.answered < (progress.limit or 0), summary),
-        (bool(code) and code != codes.get("completed"), f"{summary}, but submitted another completion code"),
+        (bool(code) and code != codes.get("completed"), f"{summary}, but submitted a different completion code"),
         (rule is not None and right < rule.min_accuracy * checks, summary),
     ]
     return next((reason for holds, reason in objections if holds), "")

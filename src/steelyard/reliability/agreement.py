@@ -72,7 +72,7 @@ def agreement(observations: Observations, *, seed: Seed = 0, replicates: int = 2
     observations
         Ratings, labels, comparisons, rankings or choices.
     seed, replicates, level
-        Settings of the intervals. The same seed gives the same statistics, whatever the order of the judgments.
+        Settings of the intervals. The same seed gives the same statistics, regardless of the order of the judgments.
     """
     bootstrap = Bootstrap.of(seed, replicates, level)
     try:
@@ -354,7 +354,7 @@ def _tuple_names(choices: Choices, tuples: NDArray[np.int32]) -> Names:
 
 
 def set_name(items: Iterable[str]) -> str:
-    """Name a set of items, whatever their order."""
+    """Name a set of items, independently of their order."""
     return "|".join(sorted(items))
 
 
@@ -363,7 +363,7 @@ def _notes(observations: Observations, units: Units) -> tuple[str, ...]:
 
 
 def unit_notes(knows_annotators: bool, units: Units) -> tuple[str, ...]:
-    """Say what the statistics take for granted."""
+    """Return notes on the assumptions of the statistics."""
     notes = []
     if not knows_annotators:
         notes.append(_ANONYMOUS)

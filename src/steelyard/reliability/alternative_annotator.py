@@ -91,7 +91,7 @@ def alternative_annotator_test(
         rows.append((name, int(mine.sum()), float(judge_wins.mean()), float(human_wins.mean()), p_value))
     if not rows:
         raise DataError(
-            f"nobody has {min_items} items that others and the judge judged, too.",
+            f"no annotator has {min_items} items that other annotators and the judge have also judged.",
             "Let two or more people judge the same 50 to 100 items.",
         )
     columns = ["annotator", "items", "judge_as_good", "annotator_as_good", "p_value"]

@@ -63,7 +63,7 @@ def split_half(
     by
         "unit"; "annotator" to put all judgments of an annotator into one half, as comparative judgement does; "tuple"
         to put all judgments of a tuple (pair, task) into one half. Halves that share their tuples also share which
-        items an item was compared with, which flatters choices.
+        items an item was compared with, which inflates the reliability of choices.
     per_half
         Number of judgments per unit in each half; by default half of the unit's judgments. A unit with fewer than
         twice this number contributes all of its judgments. If tuples are split: the number of tuples.

@@ -59,7 +59,7 @@ _MEANINGS = {
         "cost": "what a model’s answer cost",
         "first_action": "active seconds before the annotator's first action",
         "changes": "number of changes before the answer was sent",
-        "untrusted": "number of events in the answer that a script made, not a person",
+        "untrusted": "number of events on the page that were triggered by a script, not by a person",
         "pastes": "how often text was pasted",
         "item_seconds": "active seconds spent on each item of a page with several, as JSON",
     },

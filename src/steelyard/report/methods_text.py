@@ -194,7 +194,8 @@ def _quality(analysis: Analysis) -> list[str]:
     if stop is not None:
         sentences.append(
             f"There were at most {stop.interim_analyses} interim analyses of the stopping rule, equally spaced over "
-            f"the planned judgments, with group-sequential bounds (Pocock 1977) for an overall error of {stop.alpha:g}."
+            "the planned judgments, with group-sequential bounds (Pocock 1977) for an overall error rate of "
+            f"{stop.alpha:g}."
         )
     return sentences
 

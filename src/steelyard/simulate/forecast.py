@@ -305,7 +305,7 @@ def _warnings(
 
 
 def _exclusions(config: StudyConfig, study: SimulatedStudy) -> list[str]:
-    """Say how many careless annotators the checks exclude, and how many others."""
+    """Return a sentence on how many careless and other annotators the checks exclude."""
     if config.quality.checks is None or not study.log.state.quality.questions:
         return []
     careless = set(study.annotators.careless_names) if isinstance(study.annotators, SimulatedAnnotators) else set()

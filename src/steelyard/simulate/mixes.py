@@ -1,4 +1,4 @@
-"""What mixes of people and a model cost, and how precise they are, from a pilot in which both judged items.
+"""Cost and precision of mixes of people and a model, from a pilot in which both judged items.
 
 Ratings are y = x_i + noise, with variance V of the items' scores x and σ² of the noise (annotators' bias included).
 A model with correlation r with x leaves the residual variance s² = V(1 − r²). An item with the model's answer and k
@@ -58,7 +58,7 @@ class MixPilot:
 
     @property
     def note(self) -> str:
-        """Say what was estimated."""
+        """Return a note on the estimates."""
         r = [sample.squared_correlation**0.5 for sample in self.samples]
         own = self.components
         return (

@@ -149,7 +149,7 @@ class TopItems(Target):
     @property
     def sentence(self) -> str:
         """Name the items and the probability."""
-        return f"the right top {self.k} with probability {self.goal:g}"
+        return f"the correct top {self.k} with probability {self.goal:g}"
 
     def check(self, layout: Layout) -> None:
         """Refuse more items than there are, and systems."""

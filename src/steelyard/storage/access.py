@@ -1,4 +1,4 @@
-"""Tokens that let people in. Only their digests are kept, so a copy of the database opens nothing."""
+"""Access tokens. Only their digests are stored, so a copy of the database gives no access."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening a database: SQLite by file, PostgreSQL by URL; migrated on the way in, or refused."""
+"""Opening a database: SQLite by file, PostgreSQL by URL. Older databases are migrated, newer ones refused."""
 
 from __future__ import annotations
 

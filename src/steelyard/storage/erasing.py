@@ -97,7 +97,7 @@ class EventErasure:
         self._connection.execute(insert(erasures).values(study=self._study, **row))
 
     def end(self) -> None:
-        """Note that nobody is being forgotten."""
+        """Record that no annotator is being forgotten."""
         self._connection.execute(delete(erasures).where(erasures.c.study == self._study))
 
     def events(self, numbers: Sequence[int]) -> list[StoredEvent]:

@@ -1,4 +1,4 @@
-"""What a database says when it fails, turned into an error for people."""
+"""Conversion of database failures to errors with readable messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading and writing the log and the leases; the service's SQL lives here and nowhere else."""
+"""Reading and writing the log and the leases. All SQL of the service is in this package."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class Store:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """Look at the study as it is at this moment, while others go on writing to it."""
+        """Return a snapshot of the study, while other processes continue to write to it."""
         # SQLite's readers see one moment by themselves.
         options: dict[str, Any] = {"writes": False}
         if self._engine.dialect.name == "postgresql":
@@ -218,7 +218,7 @@ class Store:
         return None if row is None else _stored_event(row)
 
     def has_tasks(self) -> bool:
-        """Say whether any task ever went out, or any judgment came in."""
+        """Whether any task was ever leased, or any judgment recorded."""
         with self._reading() as connection:
             return connection.execute(_ANY_TASK, {"in_study": self._study}).first() is not None
 

@@ -1,4 +1,4 @@
-"""The tables. `events` is the truth; `studies` and `tasks` can be rebuilt from it."""
+"""The tables. `events` is the source of truth; `studies` and `tasks` can be rebuilt from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study binds items, stages and a model: `ask()` and `tell()`."""
+"""Studies: items, stages and a model, with the methods `ask()` and `tell()`."""
 
 from steelyard.study.config import Stage, StudyConfig, parse_config, read_config
 from steelyard.study.forgetting import ForgetReport, forget

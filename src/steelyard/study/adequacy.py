@@ -1,4 +1,4 @@
-"""What a propagation stage concluded about each item, and how much asking it saved (Pighin et al. 2012, §3.2)."""
+"""Labels from a propagation stage, and the number of questions it saved (Pighin et al. 2012, §3.2)."""
 
 from __future__ import annotations
 

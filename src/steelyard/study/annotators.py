@@ -29,9 +29,9 @@ _TEXT_FILES = (".md", ".txt")
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorProgress:
-    """How far one annotator is; `excluded` is the reason, if they are.
+    """The progress of one annotator; `excluded` is the reason of an exclusion, if there is one.
 
-    `qualified` is None for those who have yet to take the test.
+    `qualified` is None for annotators who have not taken the test yet.
     """
 
     answered: int
@@ -45,7 +45,7 @@ class AnnotatorProgress:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredTask:
-    """A task with the answer it got."""
+    """A task with its answer."""
 
     task: Task
     judgment: Judgment
@@ -60,7 +60,7 @@ class Texts:
 
 
 class Annotators:
-    """Everything a study knows and decides about its annotators; open it as `study.annotators`."""
+    """The annotators of a study, available as `study.annotators`."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -68,7 +68,7 @@ class Annotators:
         self._clock = core.clock
 
     def names(self) -> list[str]:
-        """Everybody who was ever assigned a task, consented, took the test, was excluded or recruited; and models."""
+        """All people who were assigned a task, consented, took the test, were excluded or recruited; and all models."""
         with self._log.read() as state:
             return state.names()
 
@@ -78,7 +78,7 @@ class Annotators:
             return state.kind_of(annotator_name(annotator))
 
     def knows(self, annotator: str) -> bool:
-        """Whether anything in the log is about an annotator."""
+        """Whether the log contains anything about an annotator."""
         with self._log.read() as state:
             return state.has_record(annotator_name(annotator))
 
@@ -86,14 +86,14 @@ class Annotators:
 
     @property
     def excluded(self) -> dict[str, str]:
-        """The annotators whose judgments are set aside, and why."""
+        """The excluded annotators, whose judgments do not count, with the reasons."""
         with self._log.read() as state:
             return dict(state.excluded)
 
     def exclude(self, annotator: str, reason: str, *, member: str = "") -> None:
-        """Assign an annotator no more tasks and set their judgments aside; their tasks go to others.
+        """Exclude an annotator: no further tasks, their judgments do not count, and their tasks are reassigned.
 
-        `member` is the member of the study's team who decides it.
+        `member` is the member of the study's team who excludes them.
         """
         annotator = annotator_name(annotator)
         with self._log.write() as transaction:
@@ -119,7 +119,7 @@ class Annotators:
         return self._texts
 
     def record_consent(self, annotator: str) -> None:
-        """Record that an annotator agreed to the present wording of the consent."""
+        """Record that an annotator agreed to the current wording of the consent text."""
         self._record(ev.Consented(digest=text_digest(self._texts.consent or "")), annotator)
 
     def questionnaire(self, annotator: str | None = None) -> list[EntryQuestion]:
@@ -190,8 +190,7 @@ class Annotators:
     def answer_test(self, annotator: str, number: int, answer: Any) -> bool | None:
         """Answer question `number` (from 1) of the qualification test; after the last, return whether it was passed.
 
-        Answers stay in the log, so the test cannot be taken twice; answering the same question again is a retry
-        and changes nothing.
+        Answers are kept in the log, so the test cannot be taken twice. Answering the same question again has no effect.
         """
         annotator, questions = annotator_name(annotator), self._test
         test = self._core.config.quality.qualification
@@ -213,7 +212,7 @@ class Annotators:
     # Work
 
     def progress(self, annotator: str, *, latest: bool = True) -> AnnotatorProgress:
-        """Return how far an annotator is; unless `latest`, without looking for newer events of other processes."""
+        """Return the progress of an annotator; without `latest`, newer events of other processes are not read."""
         annotator = annotator_name(annotator)
         config, consent = self._core.config, self._texts.consent
         with self._log.read() if latest else self._log.peek() as state:
@@ -246,9 +245,9 @@ class Annotators:
             return state.counted_of(annotator)
 
     def pay(self) -> pl.DataFrame:
-        """Return what every annotator has earned by [pay]: annotator, tasks, hours, pay, bonus, total and more.
+        """Return the earnings of every annotator by [pay]: annotator, tasks, hours, pay, bonus, total and more.
 
-        The platform's fee is not included: annotators do not get it. Models are not paid.
+        The platform's fee is not included. Models are not paid.
         """
         config = self._core.config
         threshold = 0.0 if config.quality.checks is None else config.quality.checks.min_accuracy
@@ -277,7 +276,7 @@ def read_texts(folder: Path, settings: AnnotatorSettings) -> Texts:
 
 
 def names_a_file(text: str) -> bool:
-    """Whether a text of study.toml is the name of a file that holds the text."""
+    """Whether a text in study.toml is the name of a file that contains the text."""
     return "\n" not in text and text.endswith(_TEXT_FILES)
 
 

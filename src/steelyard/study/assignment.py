@@ -196,7 +196,7 @@ def _repeat(state: StudyState, annotator: str, after: int, rng: np.random.Genera
 
 
 def _overlap(state: StudyState, annotator: str, rng: np.random.Generator) -> Assignment | None:
-    """Return a task that everybody gets and this annotator has not had, if there is one."""
+    """Return a task for all annotators that this annotator has not had, if there is one."""
     unseen = [shared for shared in state.quality.shared if not _has_seen(state, annotator, shared)]
     if not unseen:
         return None

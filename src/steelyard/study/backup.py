@@ -47,7 +47,7 @@ class Manifest:
 
 
 def backup(folder: str | Path, path: str | Path, *, database: str | None = None) -> Manifest:
-    """Write a study as it is at this moment to one file, whole or not at all, while others go on judging.
+    """Write a snapshot of a study to one file, completely or not at all, while annotators continue to judge.
 
     The log's digests are checked on the way. A file that is there already is left alone.
     """

@@ -1,4 +1,4 @@
-"""Adding many judgments made elsewhere to a study: all or none, a few at a time, so that nobody waits for long.
+"""Adding many judgments from other sources to a study: all or none, in short transactions.
 
 The judgments are first stored beside the log. When all are there, they are moved to it in short transactions. If the
 process ends before all are stored, none is added; if it ends later, the next process that opens the study moves those

@@ -1,4 +1,4 @@
-"""When checks can act: after how many tasks somebody can be excluded, and what prevents it."""
+"""When checks can exclude annotators: after how many tasks, and settings that prevent it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def describe_checks(config: StudyConfig, questions: int) -> CheckPlan:
         return CheckPlan(
             (),
             (
-                f"checks can exclude nobody: an exclusion needs {needed} answered checks, and the number of checks is "
-                f"{questions}. Add checks, or set min_checks = {max(questions, 1)} in [quality.checks].",
+                f"checks cannot exclude any annotator: an exclusion needs {needed} answered checks, and the number of "
+                f"checks is {questions}. Add checks, or set min_checks = {max(questions, 1)} in [quality.checks].",
             ),
         )
     within = checks.early_tasks

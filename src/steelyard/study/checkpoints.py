@@ -162,7 +162,7 @@ class Checkpoints:
         return header.seq if (header.code, header.settings) == (code_digest(), settings) else 0
 
     def delete_if_rewritten(self, seq: int, digest: str, digest_of: Callable[[int], str | None]) -> None:
-        """Delete the checkpoints up to event `seq` if somebody was forgotten since it had this digest."""
+        """Delete the checkpoints up to event `seq` if an annotator was forgotten since it had this digest."""
         if digest_of(seq) != digest:
             self.delete(before=seq + 1)
 

@@ -98,7 +98,7 @@ def reading_length(item: Item, page: Page) -> int:
 
 
 def display_problems(page: Page, protocols: Iterable[Protocol], items: Sequence[Item]) -> list[Problem]:
-    """Name what is wrong with [page] fields, apart from the contents of items."""
+    """List the problems of [page] fields, apart from the contents of items."""
     problems: list[Problem] = []
     columns = dict.fromkeys(name for item in items for name in item.metadata)
     names = [field.column for field in page.fields]

@@ -218,7 +218,7 @@ class StateChanged(Payload, frozen=True, kw_only=True):
 
 
 class MemberAdded(Payload, frozen=True, kw_only=True):
-    """Somebody who may see the study, or manage it, with a link of their own."""
+    """A person who may see or manage the study, with a personal link."""
 
     kind = "member_added"
     name: str

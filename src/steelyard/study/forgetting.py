@@ -66,7 +66,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class ForgetReport:
-    """What is known of a person, or was, and what became of it."""
+    """The data of an annotator who is, or was, forgotten, and the effects."""
 
     pseudonym: str
     """What they are called in files that were exported earlier."""
@@ -86,17 +86,17 @@ class ForgetReport:
     """Why the effect on the scores is not known, where the model failed."""
 
     def would(self) -> list[str]:
-        """Say what forgetting would do."""
+        """Describe what forgetting would change."""
         again = f"Up to {_counted(self.again, 'judgment')} will be collected again from other annotators."
         return [f"To be erased: {self._held()}.", self._effect_said("Without them,"), again]
 
     def did(self) -> list[str]:
-        """Say what it did."""
+        """Describe what was changed."""
         again = f"{_counted(self.again, 'judgment')} will be collected again from other annotators."
         return [f"Erased: {self._held()}.", self._effect_said("Now"), again]
 
     def still_to_do(self) -> list[str]:
-        """Say what is left for people to do."""
+        """Describe what must be deleted by hand."""
         files = f"Erase by hand: backups, the server's log, and earlier exports (pseudonym {self.pseudonym})."
         return [f"Note: {self.left}", files] if self.left else [files]
 
@@ -137,7 +137,7 @@ def _scores_said(effect: Effect | None) -> str:
 
 
 def preview(study: Study, annotator: str) -> ForgetReport:
-    """Say what forgetting a person would do, and do nothing."""
+    """Describe what forgetting an annotator would change, without changing anything."""
     annotator = _known(study, annotator)
     before, after = _scores(study), _scores(study, annotator)
     return replace(_holdings(study, annotator), **_compared(before, after))
@@ -160,7 +160,7 @@ def forget(study: Study, annotator: str, *, member: str = "") -> ForgetReport:
 
 
 def descends_from(study: Study, digest: str) -> bool:
-    """Say whether a study's log continues the one with this last digest (of an earlier export or backup).
+    """Return whether a study's log continues the one with this last digest (of an earlier export or backup).
 
     Forgetting an annotator changes no digests, except in logs begun before events had seals.
     """

@@ -52,11 +52,11 @@ def _check(state: StudyState, force: bool) -> None:
     frozen = state.preregistration.frozen
     if frozen is not None:
         raise TaskError(
-            f"the study is frozen already (SHA-256 {frozen.digest[:12]}…).",
+            f"the study is already frozen (SHA-256 {frozen.digest[:12]}…).",
             "A preregistration cannot be replaced. Changes are listed as deviations.",
         )
     if _answers(state) and not force:
         raise TaskError(
             f"the study has {_answers(state):,} answers already.",
-            "Freeze a study before the first answer, or use --force: the report then says so.",
+            "Freeze a study before the first answer, or use --force; the report then states this.",
         )

@@ -1,4 +1,4 @@
-"""Judgments made elsewhere join a study: all of a file, or nothing."""
+"""Importing a file of judgments into a study, completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The models that judge a study: language models, metrics, functions. Everybody else is a person."""
+"""Models as annotators of a study: language models, metrics, functions. All other annotators are people."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ScoreBasis:
             )
         if self.priors:
             return (
-                f"The scores rest on {self.people:,} judgments by people, and on the scores of "
+                f"The scores are based on {self.people:,} judgments by people, with the scores of "
                 f"{', '.join(self.priors)} as a prior."
             )
         if self.models_beside:

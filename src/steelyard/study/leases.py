@@ -49,7 +49,7 @@ def release_task(transaction: Transaction, task: StoredTask, now: int) -> None:
 
 
 def release_duplicates(transaction: Transaction, late: StoredTask, now: int) -> None:
-    """Take back a task that repeats one whose late answer just came: nobody is asked the same twice."""
+    """Withdraw a task that repeats one whose late answer has just arrived."""
     for other in transaction.store.open_tasks(late.annotator):
         if other.stage == late.stage and set(other.items) == set(late.items):
             release_task(transaction, other, now)
@@ -111,7 +111,7 @@ def annotator_name(given: str) -> str:
 
 
 def checked_seconds(seconds: float | None) -> float | None:
-    """Return an active time as a float; refuse what is not a finite number from 0 up."""
+    """Return an active time as a float; refuse values that are not finite or negative."""
     if seconds is None:
         return None
     try:
@@ -125,7 +125,7 @@ def checked_seconds(seconds: float | None) -> float | None:
 
 
 def checked_effort(effort: Effort | None, items: Sequence[str]) -> Effort | None:
-    """Return how an answer came about, with valid times of the task's own items only."""
+    """Return the effort of an answer, with valid times of the task's own items only."""
     if effort is None:
         return None
     for name in ("changes", "untrusted", "pastes"):

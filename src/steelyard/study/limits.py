@@ -1,4 +1,4 @@
-"""Limits on what one annotator can hold and write, so that nobody can keep a study from the others."""
+"""Limits on the leases and notes of one annotator, so that no annotator can block a study."""
 
 from __future__ import annotations
 

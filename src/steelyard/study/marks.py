@@ -1,4 +1,4 @@
-"""The marks of a study's texts, one a row, with what became of suggestions; and in the formats of WMT."""
+"""The marks of a study as a table, with the handling of suggestions, and in the formats of WMT."""
 
 from __future__ import annotations
 

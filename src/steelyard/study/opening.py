@@ -1,4 +1,4 @@
-"""What happens when a study is opened: its files are read, checked, and held against its log."""
+"""Opening a study: its files are read, checked, and compared with its log."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def check_study(folder: Path) -> tuple[StudyConfig, list[Item]]:
 
 
 def _display_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Problem]:
-    """Name what is wrong with the columns that annotators see."""
+    """List the problems of the columns that annotators see."""
     lines = dict(config.lines or {})
     problems = display_problems(config.page, [stage.protocol for stage in config.stages], items)
     if not problems:
@@ -91,7 +91,7 @@ def _refuse_other_places(folder: Path) -> None:
 
 
 def _question_file_problems(folder: Path, config: StudyConfig, items: Sequence[Item]) -> list[Problem]:
-    """Name what is wrong with the files that annotators read from."""
+    """List the problems of the files with texts for annotators."""
     problems: list[Problem] = []
     annotators = config.annotators
     lines = dict(config.lines or {})
@@ -183,7 +183,7 @@ def _shown(item: Item, columns: Sequence[str]) -> Item:
 
 
 def check_same_questions(old: Mapping[str, Any], config: StudyConfig) -> None:
-    """Refuse another question or protocol once somebody was asked; designs and models may change."""
+    """Refuse changes of question or protocol after the first task; designs and models may change."""
     before = parse_config(old)
     changed = [
         name

@@ -1,4 +1,4 @@
-"""Privacy: pseudonyms for everything that leaves the study, and the means to forget an annotator."""
+"""Privacy: pseudonyms in exports and reports, and forgetting an annotator."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 
 class Privacy:
-    """How a study protects its annotators' names; open it as `study.privacy`."""
+    """The protection of annotators' names, available as `study.privacy`."""
 
     def __init__(self, core: Core, study: Study) -> None:
         self._core = core
         self._study = study
 
     def pseudonym(self, annotator: str) -> str:
-        """Return an annotator's name in exports and reports, the same in all of this study's.
+        """Return an annotator's name in the exports and reports of this study.
 
-        People have pseudonyms; models keep their names.
+        People get pseudonyms; models keep their names.
         """
         return annotator if annotator in self._models() else pseudonym(self.secret, annotator)
 
     def names(self, *, real: bool = False) -> Names:
-        """Return everybody's names outside the study: pseudonyms, unless `real`."""
+        """Return the names of all annotators in exports: pseudonyms, unless `real`."""
         with self._core.log.read() as state:
             names = state.names()
         return self.called(names, real=real)
 
     def called(self, annotators: Iterable[str], *, real: bool = False) -> Names:
-        """Return these annotators' names outside the study: pseudonyms, unless `real` or models."""
+        """Return the names of these annotators in exports: pseudonyms, unless `real` or models."""
         return Names.of(annotators, None if real else self.secret, models=self._models())
 
     def _models(self) -> set[str]:
@@ -43,12 +43,12 @@ class Privacy:
 
     @property
     def secret(self) -> str:
-        """The key of the pseudonyms. It is in the database, and in no export."""
+        """The secret key of the pseudonyms. It is stored in the database and never exported."""
         return self._core.log.store.secret
 
     @property
     def generation(self) -> int:
-        """Changes whenever an annotator was forgotten: caches about annotators are then invalid."""
+        """A value that changes whenever an annotator is forgotten, which invalidates caches about annotators."""
         return self._core.log.generation
 
     def preview_forget(self, annotator: str) -> ForgetReport:
@@ -58,7 +58,7 @@ class Privacy:
         return preview(self._study, annotator)
 
     def forget(self, annotator: str) -> ForgetReport:
-        """Remove an annotator from the study: judgments, consent, tokens, sessions, and what they wrote."""
+        """Remove an annotator from the study: judgments, consent, tokens, sessions and free texts."""
         from steelyard.study.forgetting import forget
 
         return forget(self._study, annotator)

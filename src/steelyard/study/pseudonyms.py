@@ -1,4 +1,4 @@
-"""What annotators are called outside the study: names made with its secret, the same in every export."""
+"""Pseudonyms of annotators, computed with the study's secret; they are the same in every export."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOLD = frozenset({"reason", "excluded", "comment"})
 
 
 def pseudonym(secret: str, name: str) -> str:
-    """Return what an annotator is called in exports; nobody can find the name from it without the secret."""
+    """Return an annotator's pseudonym; it cannot be reversed without the secret."""
     if not name:
         return name
     mark = hmac.new(secret.encode(), name.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
@@ -45,7 +45,7 @@ class Names:
         return pl.col(name).replace(self.called)
 
     def within(self, text: str) -> str:
-        """Rename annotators in what somebody wrote."""
+        """Replace annotators' names in a free text."""
         changed = {name: called for name, called in self.called.items() if name != called and name in text}
         if not changed:
             return text
@@ -67,5 +67,5 @@ def _whole_words(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def without_name(text: str, name: str, instead: str) -> str:
-    """Put something else for a name in what somebody wrote, where it stands as a word of its own."""
+    """Replace a name in a free text, where it occurs as a whole word."""
     return _whole_words([name]).sub(lambda _: instead, text) if name in text else text

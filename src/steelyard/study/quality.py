@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What an annotator is shown after a check, in studies that give feedback."""
+    """The feedback that an annotator sees after a check, in studies that give feedback."""
 
     right: bool
     expected: str
@@ -46,9 +46,9 @@ def annotator_signals(
     excluded: set[str],
     page: Page,
 ) -> pl.DataFrame:
-    """Return signals of careless work, a row for each annotator, with their agreement with the others.
+    """Return signals of careless work, one row per annotator, with their agreement with the other annotators.
 
-    Excluded annotators are compared with the others, but the others not with them.
+    Excluded annotators are compared with the others, but the others are not compared with them.
     """
     # Not at the top: these import scipy.stats and numba, which take longer than everything else in a study.
     from steelyard.quality.signals import signals
@@ -65,7 +65,7 @@ def annotator_signals(
 
 
 class Quality:
-    """The quality control of a study; open it as `study.quality`."""
+    """The quality control of a study, available as `study.quality`."""
 
     def __init__(self, core: Core, study: Study) -> None:
         self._core = core
@@ -96,7 +96,7 @@ class Quality:
             self._core.apply_checks(transaction, now)
 
     def feedback(self, judgment: Judgment) -> Feedback | None:
-        """Return what to show an annotator after a check; None where the study gives no feedback."""
+        """Return the feedback for an annotator after a check; None if the study gives no feedback."""
         rule = self._core.config.quality.checks
         if judgment.purpose != "check" or rule is None or not rule.feedback or judgment.right is None:
             return None
@@ -108,7 +108,7 @@ class Quality:
     # Signals and rules
 
     def signals(self) -> pl.DataFrame:
-        """Return signals of careless work, a row for each person, with their agreement with other people."""
+        """Return signals of careless work, one row per person, with their agreement with other people."""
         stages = self._core.config.stages
         judgments = people_only(effective_judgments(self._log, stages))
         with self._log.read() as state:
@@ -116,7 +116,7 @@ class Quality:
         return annotator_signals(stages, self._core.items, judgments, excluded, self._core.config.page)
 
     def apply_rules(self) -> dict[str, str]:
-        """Exclude annotators who break the rules of [quality.rules]; return their names with the reasons."""
+        """Exclude annotators who violate [quality.rules]; return their names with the reasons."""
         rules = self._core.config.quality.rules.model_dump()
         if not any(rules.values()):
             return {}
@@ -136,7 +136,7 @@ class Quality:
     # Interim analyses
 
     def is_analysis_due(self) -> bool:
-        """Whether `interim_analysis` would analyse anything; this is cheap."""
+        """Whether an interim analysis is due. This method is fast."""
         rule = self._core.config.stop
         if rule is None:
             return False
@@ -144,9 +144,9 @@ class Quality:
             return self._next_analysis(rule, state)[1]
 
     def interim_analysis(self) -> InterimAnalysis | None:
-        """Analyse whether the study may stop, if an analysis is due; close the study if it may.
+        """Run an interim analysis if one is due, and close the study if its target is reached.
 
-        Analyses are due after equal portions of the planned judgments; calling this at any time is harmless.
+        Analyses are due after equal portions of the planned judgments; at any other time, this method does nothing.
         """
         rule = self._core.config.stop
         if rule is None:

@@ -18,7 +18,7 @@ _DISPUTED_ANSWERS = 5
 
 @dataclass(frozen=True, slots=True)
 class CheckStatus:
-    """How a check was answered; a disputed one counts against nobody until the researcher has resolved it."""
+    """How a check was answered; a disputed check does not count until the researcher has resolved it."""
 
     key: str
     right: int

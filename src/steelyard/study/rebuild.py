@@ -1,4 +1,4 @@
-"""The log alone is the study: write it out, and build the same study from it anywhere."""
+"""Exporting the log, and rebuilding the same study from it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _QUESTIONS: dict[str, str] = {
     "direct": "How good is this {noun}?",
     "likert": "How good is this {noun}?",
     "choice": "Is this {noun} good enough?",
-    "error_spans": "Mark the errors of this {noun}. Then score it.",
+    "error_spans": "Mark the errors in this {noun}. Then score it.",
 }
 _PROTOCOL_SETTINGS: dict[str, dict[str, Any]] = {
     "pairwise": {"ties": True},

@@ -12,7 +12,7 @@ from steelyard.study.recruitment_state import Arrival, PlatformStep
 
 
 class Recruitment:
-    """Where annotators came from, and the exchange with the platform that sent them; open it as `study.recruitment`."""
+    """Where annotators came from, and the requests to a recruitment platform; available as `study.recruitment`."""
 
     def __init__(self, core: Core) -> None:
         self._log = core.log
@@ -36,7 +36,7 @@ class Recruitment:
             return {name: list(visits) for name, visits in state.recruitment.arrivals.items()}
 
     def arrivals_of(self, annotator: str) -> list[Arrival]:
-        """Return the visits of one annotator; none for those who came another way."""
+        """Return the visits of one annotator; none if the annotator did not come from a panel."""
         with self._log.read() as state:
             return list(state.recruitment.arrivals.get(annotator, ()))
 
@@ -47,9 +47,9 @@ class Recruitment:
             return dict(state.recruitment.departed)
 
     def depart(self, annotator: str, reason: str) -> int:
-        """Assign an annotator no more tasks and release theirs at once; return how many were released.
+        """Assign no more tasks to an annotator and release their leased tasks; return how many were released.
 
-        Their answers stay and count. Calling it again is harmless.
+        Their answers still count. Calling this method again has no effect.
         """
         annotator = annotator_name(annotator)
         with self._log.write() as transaction:
@@ -69,7 +69,7 @@ class Recruitment:
                 transaction.append(ev.Returned(), at=self._clock(), annotator=annotator)
 
     def set_quota(self, annotator: str, tasks: int) -> None:
-        """Give one annotator a limit of tasks of their own."""
+        """Set an individual limit on the tasks of one annotator."""
         annotator = annotator_name(annotator)
         if isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 1:
             raise TaskError(f"{tasks!r} is not a quota of tasks for '{annotator}'.", "Give a whole number from 1 up.")
@@ -79,22 +79,22 @@ class Recruitment:
 
     @property
     def quotas(self) -> dict[str, int]:
-        """How many tasks each annotator with a quota of their own may have."""
+        """The limit of each annotator who has an individual limit."""
         with self._log.read() as state:
             return dict(state.recruitment.quotas)
 
     # The exchange with a platform
 
     def steps(self) -> list[PlatformStep]:
-        """Return the steps of the exchange with a platform, in order."""
+        """Return the recorded steps of the exchange with a platform, in order."""
         with self._log.read() as state:
             return list(state.recruitment.steps)
 
     def record(self, decide: Callable[[Sequence[PlatformStep]], ev.PlatformEvent | None]) -> ev.PlatformEvent | None:
-        """Write the next step of the exchange, decided on the log as it is at this very moment.
+        """Record the next step of the exchange with a platform.
 
-        `decide` gets all steps so far and returns the next one, or None for no step. No other process writes in
-        between, so of two that want the same step only one gets it. It is on disk when this returns.
+        `decide` gets all steps so far and returns the next step, or None. No other process can write in between, so if
+        two processes want to take the same step, only one of them does. The step is on disk when this method returns.
         """
         with self._log.write() as transaction:
             step = decide(transaction.state.recruitment.steps)

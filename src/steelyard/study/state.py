@@ -489,7 +489,7 @@ class StudyState:
         )
 
     def names(self) -> list[str]:
-        """Everybody who was ever assigned a task, consented, took the test, was excluded or recruited; and models."""
+        """All people who were assigned a task, consented, took the test, were excluded or recruited; and all models."""
         sources = (
             self.tasks_of,
             self.consents,
@@ -506,7 +506,7 @@ class StudyState:
         return [name for name in names if name and not name.startswith(" ")]
 
     def refusal(self, annotator: str) -> NoTask | None:
-        """Say why the study assigns an annotator nothing, if that is so."""
+        """Return the reason why an annotator gets no tasks; None if they do."""
         if annotator in self.excluded:
             return NoTask("Your participation in this study has ended.", reason_code="excluded")
         if self.qualified.get(annotator) is False:
@@ -523,7 +523,7 @@ class StudyState:
         return "model" if annotator in self.judges else "person"
 
     def counts_annotator(self, annotator: str) -> bool:
-        """Whether an annotator's judgments count: those of people, and of models where the study says so."""
+        """Whether an annotator's judgments count: people's always, models' only if the study is configured so."""
         return annotator not in self.excluded and (self.counts_models or annotator not in self.judges)
 
     def answered_by(self, annotator: str) -> int:

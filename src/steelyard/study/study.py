@@ -1,4 +1,4 @@
-"""A study binds items, stages and a model; `ask` and `tell` are its core."""
+"""The class Study: items, stages and a model, with the methods `ask` and `tell`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _HOLDS_ENOUGH = "You have reached the limit of open tasks; answer one first."
 
 @dataclass(frozen=True, slots=True)
 class ImportedAnswer:
-    """A judgment made elsewhere; its id comes from its source, so that importing it twice adds it once."""
+    """A judgment from another source. Its id is derived from its source, so that importing it twice adds it once."""
 
     judgment_id: str
     annotator: str | None
@@ -92,11 +92,11 @@ class ImportedAnswer:
 
 
 class Study:
-    """Ask annotators for judgments and record what they answer.
+    """A study: assigns tasks to annotators, records their answers and scores the items.
 
-    Open one with `Study.open(folder)`. Several threads and processes may use the same study at once. What concerns
-    annotators, quality control, recruitment, privacy and models as annotators is on `study.annotators`,
-    `study.quality`, `study.recruitment`, `study.privacy` and `study.judges`.
+    Open a study with `Study.open(folder)`. Several threads and processes can use the same study at once. Further
+    methods are on `study.annotators`, `study.quality` (quality control), `study.recruitment`, `study.privacy` and
+    `study.judges` (models as annotators).
     """
 
     def __init__(
@@ -123,11 +123,12 @@ class Study:
         clock: Callable[[], int] = now_in_microseconds,
         member: str = "",
     ) -> Study:
-        """Open the study in a folder, creating its database the first time.
+        """Open the study in a folder. Its database is created if it does not exist.
 
-        `database` overrides the one in study.toml; one that several studies share needs their names. Items that were
-        added to the items file since the last time join the study; items that were removed, or would show annotators
-        something else than before, are refused. `member` is the member of the team who changed the configuration.
+        `database` overrides the database in study.toml; in a database that several studies share, each study needs a
+        name. Items that were added to the items file since the last opening are added to the study. Items that were
+        removed, or whose shown content has changed, are refused. `member` is the team member who changed the
+        configuration.
         """
         folder = Path(folder)
         config, items = check_study(folder)
@@ -142,17 +143,17 @@ class Study:
         return study
 
     def close(self) -> None:
-        """Close the database. A state that took long to read is saved, so that the next opening takes less."""
+        """Close the database. If reading the log took long, save a checkpoint, so that the next opening is faster."""
         self._log.save_checkpoint()
         self._log.close()
 
     def resume(self) -> None:
-        """Complete what another process has left unfinished when it ended: forgetting an annotator, an import."""
+        """Complete operations that another process left unfinished: forgetting an annotator, or an import."""
         self.privacy.complete_forgetting()
         complete_imports(self.core)
 
     def save_checkpoint(self) -> bool:
-        """Save the state for the next opening, if much has happened since the last time; return whether it was."""
+        """Save the state for the next opening, if many events were added since the last time; return whether it was."""
         return self._log.save_checkpoint()
 
     def __enter__(self) -> Study:
@@ -181,7 +182,7 @@ class Study:
 
     @property
     def items(self) -> list[Item]:
-        """The items, in the order they joined."""
+        """The items, in the order in which they were added."""
         return self.core.items
 
     @property
@@ -191,7 +192,7 @@ class Study:
             return state.state
 
     def set_state(self, state: StateName, reason: str = "", *, member: str = "") -> None:
-        """Open, pause or close the study. While it is not open it assigns no tasks; answers to leased ones are kept."""
+        """Open, pause or close the study. Tasks are assigned only while it is open; leased tasks can be answered."""
         if state not in get_args(StateName):
             raise TaskError(f"a study cannot be '{state}'.", f"Use one of: {', '.join(get_args(StateName))}.")
         with self._log.write() as transaction:
@@ -200,14 +201,15 @@ class Study:
                 transaction.append(change, at=self._clock())
 
     def freeze(self, hypotheses: Sequence[str] = (), *, force: bool = False, member: str = "") -> ev.Frozen:
-        """Write plan, hypotheses, exclusion rules and analysis into the log, before the first answer.
+        """Preregister the study: record plan, hypotheses, exclusion rules and analysis in the log.
 
-        Later deviations are listed in `status().deviations`, report and dashboard. `force` allows it after answers.
+        Later deviations are listed in `status().deviations`, the report and the dashboard. A study that already has
+        answers can be frozen only with `force`.
         """
         return freeze(self.core, hypotheses, force=force, member=member)
 
     def status(self) -> Status:
-        """Return how far the study is."""
+        """Return the progress of the study."""
         with self._log.read() as state:
             return status_of(self.config, state)
 
@@ -218,12 +220,12 @@ class Study:
         return self._log.events(kinds, after=after, until=until)
 
     def last_seq(self) -> int:
-        """Return the number of the last event: while it stays the same, so does everything else."""
+        """Return the number of the last event. As long as it does not change, the study has not changed."""
         return self._log.last_seq()
 
     @cached_property
     def access(self) -> Access:
-        """The tokens that let annotators and managers in."""
+        """The tokens of annotators and managers."""
         return self._log.store.access(self._clock, self._log.exclusive)
 
     # Ask and tell
@@ -233,11 +235,11 @@ class Study:
     @overload
     def ask(self, annotator: str, count: int) -> list[Task]: ...
     def ask(self, annotator: str, count: int | None = None) -> Task | list[Task] | None:
-        """Lease the next task to an annotator, or return None when there is none (see `offer` for the reason).
+        """Lease the next task to an annotator, or return None if there is none (see `offer` for the reason).
 
-        Until a task is answered, skipped or expires, asking again gives the same one: a reloaded page or a restarted
-        script wastes nothing. With `count`, return a list of up to that many open tasks; how many an annotator may
-        hold grows with their answers (see `steelyard.study.limits`), and is one while few tasks are left.
+        Until a task is answered or skipped, or its lease expires, asking again returns the same task. With `count`,
+        return a list of up to that many open tasks. The number of tasks that an annotator can hold grows with the
+        number of their answers (see `steelyard.study.limits`), and is one while few tasks are left.
         """
         tasks, _ = self.offer_many(annotator, 1 if count is None else count)
         if count is not None:
@@ -245,12 +247,12 @@ class Study:
         return tasks[0] if tasks else None
 
     def offer(self, annotator: str) -> Task | NoTask:
-        """Lease the next task, as `ask` does; where there is none, return the reason."""
+        """Lease the next task like `ask`; if there is none, return the reason."""
         tasks, nothing = self.offer_many(annotator, 1)
         return tasks[0] if tasks else nothing or NoTask("There are no tasks.")
 
     def offer_many(self, annotator: str, count: int) -> tuple[list[Task], NoTask | None]:
-        """Lease up to `count` tasks, as `ask` does; where there are fewer, return the reason too."""
+        """Lease up to `count` tasks like `ask`; if there are fewer, also return the reason."""
         annotator = annotator_name(annotator)
         if not isinstance(count, int) or count < 1:
             raise TaskError(f"{count!r} tasks cannot be asked.", "Ask for one or more.")
@@ -269,7 +271,7 @@ class Study:
             return [self.core.task(transaction.state, stored) for stored in tasks], nothing
 
     def task(self, judgment_id: str) -> Task:
-        """Return a task that was leased, open or not."""
+        """Return a task that was leased, whether it is still open or not."""
         stored = self._log.store.task(judgment_id)
         if stored is None:
             raise TaskError(f"there is no task {judgment_id} in this study.", "Ask for a task first.")
@@ -287,12 +289,12 @@ class Study:
         comment: str = "",
         effort: Effort | None = None,
     ) -> Judgment:
-        """Record an answer; when this returns, it is on disk.
+        """Record an answer. It is on disk when this method returns.
 
-        `task` is the one asked, or its judgment_id. Sending the same answer again is harmless. `annotator` defaults to
-        the task's; somebody else's task is refused. `seconds` is the active time in seconds; with `limit_seconds`, for
-        answers from a network, it counts up to the time since the task was leased. `effort` says how the answer came
-        about; `comment` is for studies that take comments ([answers] comments).
+        `task` is a task returned by `ask`, or its judgment_id. Sending the same answer again has no effect.
+        `annotator` defaults to the annotator of the task; tasks of other annotators are refused. `seconds` is the
+        active time; with `limit_seconds`, for answers from a network, it is limited to the time since the task was
+        leased. `effort` describes how the answer was given. `comment` needs a study with `[answers] comments`.
         """
         comment = self._checked_comment(comment)
         with self._log.write() as transaction:
@@ -331,7 +333,7 @@ class Study:
         return judgment_of(event, self.config.stages)
 
     def _checked(self, transaction: Transaction, stored: StoredTask, answer: Any) -> Answer:
-        """Return an answer in its normal form, or refuse it."""
+        """Return a valid answer in its normal form; raise an error if it is invalid."""
         protocol = self.config.stages[stored.stage].protocol
         plain = accept_answer(protocol, stored.items, answer, self.config.answers.rules)
         if not is_unjudged(stored.items, plain):
@@ -346,7 +348,7 @@ class Study:
     def revise(
         self, judgment_id: str, answer: Any, *, annotator: str | None = None, comment: str | None = None
     ) -> Judgment:
-        """Replace an answer, and the comment if one is given; the old ones stay in the log and no longer count."""
+        """Replace an answer, and its comment if one is given. The old answer stays in the log but no longer counts."""
         new_comment = {} if comment is None else {"comment": self._checked_comment(comment)}
         with self._log.write() as transaction:
             stored = owned_task(transaction, judgment_id, annotator)
@@ -369,7 +371,7 @@ class Study:
         return judgment_of(event, self.config.stages)
 
     def skip(self, task: Task | str, reason: str, *, annotator: str | None = None) -> None:
-        """Give a task back unanswered; its annotator will not get it again."""
+        """Skip a task; its annotator will not get it again."""
         with self._log.write() as transaction:
             stored = owned_task(transaction, task, annotator)
             if stored.state == "skipped":
@@ -383,14 +385,14 @@ class Study:
             transaction.store.set_state(stored.judgment_id, "skipped")
 
     def release(self, task: Task | str, *, annotator: str | None = None) -> None:
-        """Free a task for others at once, as if its lease had ended; its annotator may get it again."""
+        """Release a task to other annotators, as if its lease had expired; its annotator may get it again."""
         with self._log.write() as transaction:
             stored = owned_task(transaction, task, annotator)
             if stored.state == "open":
                 release_task(transaction, stored, self._clock())
 
     def flag(self, task: Task | str, reason: str, *, annotator: str | None = None) -> None:
-        """Record a remark about a task, answered or not; the same remark again is harmless."""
+        """Flag a task with a reason, whether it is answered or not. Repeating the same flag has no effect."""
         with self._log.write() as transaction:
             stored, activity = owned_task(transaction, task, annotator), transaction.state.activity
             if activity.has_flag(stored.judgment_id, checked_reason(reason)):
@@ -400,9 +402,9 @@ class Study:
             self._remark(transaction, ev.Flagged(reason=checked_reason(reason)), stored)
 
     def renew(self, task: Task | str, *, annotator: str | None = None) -> datetime:
-        """Keep a task for its annotator for another lease (a heartbeat); return the new end of the lease.
+        """Renew the lease of a task (a heartbeat); return its new end.
 
-        Without any answer by the annotator in between, this works a limited number of times.
+        The number of renewals without an answer by the annotator is limited.
         """
         with self._log.write() as transaction:
             stored = owned_task(transaction, task, annotator)
@@ -416,7 +418,7 @@ class Study:
             return as_datetime(self._renew(transaction, stored, self._clock()).lease_end)
 
     def import_answers(self, stage: int, answers: Sequence[ImportedAnswer]) -> int:
-        """Add valid judgments made elsewhere that are not there yet, all or none; return how many."""
+        """Add the judgments that are not in the study yet, all or none; return how many were added."""
         return add_judgments(
             self.core,
             [
@@ -432,11 +434,11 @@ class Study:
     # Results
 
     def judgments(self) -> pl.DataFrame:
-        """Return every judgment with its latest answer (as JSON), one per row; those `set_aside` do not count."""
+        """Return every judgment with its latest answer (as JSON), one per row; rows with `set_aside` do not count."""
         return judgment_frame(self.stream_judgments())
 
     def stream_judgments(self) -> Iterator[Judgment]:
-        """Yield every judgment as `judgments` lists them, in little memory however many there are."""
+        """Yield every judgment in the order of `judgments`, with memory that does not grow with their number."""
         return effective_judgments(self._log, self.config.stages)
 
     def observations(
@@ -449,8 +451,8 @@ class Study:
     ) -> dict[str, Observations]:
         """Return the judgments that count (of one stage, or all) as one kind of observations, by criterion.
 
-        The criterion is '' when there is just one. `without` leaves an annotator out. With `annotator_kind` the
-        judgments are those of people, or those of models, whether or not models count in the scores.
+        The criterion is '' if there is only one. `without` excludes an annotator. With `annotator_kind`, only
+        judgments by people, or only judgments by models, are returned, whether or not models count in the scores.
         """
         index = Index([item.id for item in self.items])
         protocols = {stage.name: stage.protocol for stage in self.config.stages}
@@ -470,10 +472,10 @@ class Study:
         observations: Mapping[str, Observations] | None = None,
         without: str | None = None,
     ) -> Fit:
-        """Score the items, or the groups they belong to, with the study's model or another.
+        """Score the items, or the groups they belong to, with the study's model or another model.
 
-        The items' gold goes to models that use it. `observations` default to the study's; `without` leaves an
-        annotator out.
+        Models that use gold get the items' gold. `observations` default to the study's; `without` excludes an
+        annotator.
         """
         model = model or self.config.model
         if observations is None:
@@ -494,11 +496,11 @@ class Study:
         return self._with_basis(fit_by_criterion(model, grouped, weights=self._weights()))
 
     def _weights(self) -> dict[str, float]:
-        """Return the weights of the criteria: those of the first stage that gives any."""
+        """Return the weights of the criteria: those of the first stage that has any."""
         return next((weights for stage in self.config.stages if (weights := stage.protocol.weights())), {})
 
     def _with_basis(self, fit: Fit) -> Fit:
-        """Say in the notes how much of the scores rests on models, if there are any."""
+        """Add a note on how much the scores depend on models, if the study has any."""
         sentence = self.judges.basis().sentence.removesuffix(".")
         return replace(fit, notes=(*fit.notes, sentence)) if sentence else fit
 
@@ -528,8 +530,8 @@ class Study:
     ) -> SystemComparison:
         """Compare the systems (groups of items): scores, intervals, rank ranges, clusters and differences.
 
-        Sources (contexts) and annotators stand for larger populations. `by` names columns of the items, such as a
-        domain: systems are compared within each value. `observations` default to the study's.
+        Sources (contexts) and annotators are treated as samples of larger populations. `by` names columns of the items,
+        such as a domain; systems are compared within each value. `observations` default to the study's.
         """
         # Not at the top: these import scipy.stats and numba, which take longer than everything else in a study.
         from steelyard.models.systems.compare_systems import item_column
@@ -549,14 +551,14 @@ class Study:
     # Internals
 
     def duplicates(self) -> dict[str, str]:
-        """Return the items that no stage asks about because they are identical to another, and to which."""
+        """Return the items that are not shown because they are identical to another item, with that item."""
         with self._log.read() as state:
             stages = zip(self.config.stages, state.progress, strict=True)
             by_stage = [stage.design.duplicates(progress) for stage, progress in stages]
             return {state.items[a].id: state.items[b].id for same in by_stage for a, b in same.items()}
 
     def _repeated_answer(self, transaction: Transaction, stored: StoredTask, answer: Any) -> Judgment:
-        """Return the judgment that counts, if this answer was recorded before; refuse a new one."""
+        """Return the judgment that counts if this answer was already recorded; refuse a different answer."""
         latest = event = answer_event(transaction, stored)
         while event.data.answer != answer:
             if not isinstance(event.data, ev.Revised):
@@ -583,7 +585,7 @@ class Study:
         return round(self.config.annotators.lease_minutes * 60_000_000)
 
     def _is_scarce(self, transaction: Transaction, held: int) -> bool:
-        """Whether few tasks are left for others than an annotator who holds `held` tasks."""
+        """Whether few tasks are left for annotators other than one who holds `held` tasks."""
         state = transaction.state
         leased = sum(progress.tasks_leased for progress in state.progress)
         if leased == 0:
@@ -667,12 +669,12 @@ class Study:
 
 
 def _is_wanted(judgment: Judgment, kind: AnnotatorKind | None) -> bool:
-    """Whether a judgment counts in the scores; or, of annotators of one kind, in the scores of that kind."""
+    """Whether a judgment counts in the scores, or in the scores of one kind of annotators."""
     if kind is None:
         return judgment.counts
     return judgment.annotator_kind == kind and replace(judgment, in_scores=True).counts
 
 
 def _is_same_config(before: ev.ConfigChanged, after: ev.ConfigChanged) -> bool:
-    """Whether two events say the same, whoever wrote them."""
+    """Whether two events have the same content, apart from their authors."""
     return structs.replace(before, member="") == structs.replace(after, member="")

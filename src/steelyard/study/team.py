@@ -1,4 +1,4 @@
-"""The team of a study: people who may see its dashboard or manage it, each with a link of their own."""
+"""The team of a study: people who may see its dashboard or manage it, each with a personal link."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Somebody in the team. `added` is in microseconds since 1970, UTC."""
+    """A team member. `added` is in microseconds since 1970, UTC."""
 
     id: str
     name: str

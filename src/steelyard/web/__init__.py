@@ -1,4 +1,4 @@
-"""The pages and the API: HTTP lives here and nowhere else."""
+"""The pages and the API. All HTTP of the service is in this package."""
 
 from typing import TYPE_CHECKING, Any
 

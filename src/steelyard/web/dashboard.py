@@ -1,4 +1,4 @@
-"""The manager's dashboards: results of each study, kept up to date by another process while somebody is watching."""
+"""The manager's dashboards: results of each study, kept up to date by another process while a page is open."""
 
 from __future__ import annotations
 

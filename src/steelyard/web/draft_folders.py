@@ -101,7 +101,7 @@ class StagePlan(_Stored):
 
 
 class DraftAbout(_Stored):
-    """What study.toml does not say about a draft."""
+    """Data of a draft that are not in study.toml."""
 
     study: str | None = None
     step: Step = "items"
@@ -368,12 +368,12 @@ class DraftFolder:
         suffix = PurePath(base).suffix.lower()
         if suffix not in MEDIA_ENDINGS:
             raise DataError(
-                f"files with the suffix '{plain_name(suffix)}' are no images, audio, video or PDFs that browsers show.",
+                f"browsers cannot show files with the suffix '{plain_name(suffix)}'.",
                 f"Use one of {' '.join(sorted(MEDIA_ENDINGS))}.",
                 file=plain_name(base),
             )
         if base.startswith(".") or not base.isprintable() or len(base) > _LONGEST_NAME:
-            raise DataError("this cannot be the name of a file.", "Rename it.", file=plain_name(base))
+            raise DataError("this is not a valid file name.", "Rename it.", file=plain_name(base))
         files = {media_file(item.media)[0] for item in self.items() if item.media}
         references = {file for file in files if PurePosixPath(file).name == base}
         folder = self.media_folder

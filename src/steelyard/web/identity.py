@@ -309,11 +309,11 @@ def require_owner(request: Request) -> Identity:
 
 
 Viewer = Annotated[Identity, Depends(require_viewer)]
-"""Whoever may look at the study."""
+"""A person who may view the study."""
 Manager = Annotated[Identity, Depends(require_manager)]
-"""Whoever may change the study."""
+"""A person who may change the study."""
 Owner = Annotated[Identity, Depends(require_owner)]
-"""Whoever started the server."""
+"""The person who started the server."""
 
 
 def manage_csrf(request: Request, identity: Identity | None = None) -> str:

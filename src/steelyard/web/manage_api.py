@@ -241,7 +241,7 @@ async def _table(dashboard: Dashboard, name: str) -> tuple[pl.DataFrame | None, 
 
 
 def _visible(frame: pl.DataFrame, served: ServedStudy, viewer: Identity) -> pl.DataFrame:
-    """Replace annotators' names by pseudonyms for those who may only look."""
+    """Replace annotators' names by pseudonyms for viewers."""
     if viewer.may_manage:
         return frame
     names = served.study.privacy.names()
@@ -484,7 +484,7 @@ def forget(served: StudyDep, manager: Manager, body: ForgetRequest) -> ForgetOut
 
 
 class PilotOut(BaseModel):
-    """The answers so far as a pilot: time, pay, and what the full run takes, in sentences."""
+    """Summary of the answers so far as a pilot: time, pay, and the plan of the full run, in sentences."""
 
     lines: list[str]
 
@@ -493,7 +493,7 @@ class PilotOut(BaseModel):
 async def read_pilot(
     served: StudyDep, request: Request, _: Manager, target: Annotated[float, Query(ge=0.1, le=0.99)] = 0.9
 ) -> PilotOut:
-    """Take the answers so far as a pilot, and plan the full run with annotators like these."""
+    """Use the answers so far as a pilot, and plan the full run with similar annotators."""
     try:
         return PilotOut(lines=await dashboard_of(request, served).run(calculator.compute_pilot, target))
     except SteelyardError as error:
@@ -503,7 +503,7 @@ async def read_pilot(
 
 @router.post(_STUDY + "/resolve-check")
 def resolve_check(served: StudyDep, manager: Manager, body: CheckVerdict) -> DoneOut:
-    """Decide whether the expected answer of a disputed check is right; a wrong one counts against nobody."""
+    """Decide whether the expected answer of a disputed check is right. If it is wrong, the check does not count."""
     _act(lambda: served.study.quality.resolve_check(body.check, body.verdict, member=manager.name))
     return DoneOut()
 

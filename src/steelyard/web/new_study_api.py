@@ -80,7 +80,7 @@ class _RequestBody(BaseModel):
 
 
 class DraftChange(_RequestBody):
-    """Changes of a draft; what is absent stays as it is."""
+    """Changes to a draft; omitted fields stay unchanged."""
 
     values: dict[str, Any] | None = None
     text: Annotated[str | None, Field(max_length=1_000_000)] = None
@@ -92,7 +92,7 @@ class DraftChange(_RequestBody):
 
 
 class ColumnsChange(_RequestBody):
-    """How the uploaded file is read; what is absent stays as it is."""
+    """How the uploaded file is read; omitted fields stay unchanged."""
 
     has_header: bool | None = None
     separator: Annotated[str | None, Field(max_length=1)] = None

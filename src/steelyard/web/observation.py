@@ -196,7 +196,11 @@ def _of_studies(studies: Studies) -> Iterator[str]:
         ("judgments", "Judgments by people.", lambda status: status.judgments),
         ("annotators", "People who have answered.", lambda status: status.annotators),
         ("tasks_planned", "Judgments that the design plans.", lambda status: sum(s.total for s in status.stages)),
-        ("tasks_done", "Planned judgments that are in.", lambda status: sum(s.done for s in status.stages)),
+        (
+            "tasks_done",
+            "Planned judgments that have been collected.",
+            lambda status: sum(s.done for s in status.stages),
+        ),
         ("open", "1 while the study accepts answers.", lambda status: int(status.state == "open")),
     ):
         rows = [(labels, value(status)) for labels, status in statuses]
@@ -208,7 +212,7 @@ def _of_studies(studies: Studies) -> Iterator[str]:
 
 @router.get("/metrics", include_in_schema=False)
 def metrics(request: Request) -> PlainTextResponse:
-    """Metrics in Prometheus' text format, for whoever has the metrics token; absent unless one is set."""
+    """Metrics in Prometheus' text format; requires the metrics token, and is not found unless one is set."""
     expected: str | None = request.app.state.metrics_token
     if not expected:
         raise Refusal(404, "not_found", "There is no page at this address.", "Check the link you were given.")
@@ -218,7 +222,9 @@ def metrics(request: Request) -> PlainTextResponse:
     token = request.headers.get("authorization", "").partition(" ")[2].strip()
     if not hmac.compare_digest(token.encode("utf-8", "surrogatepass"), expected.encode()):
         limiters.guessing.wrong(address, token)
-        raise Refusal(401, "metrics_only", "This is for the monitoring.", f"Send the token in {METRICS_TOKEN}.")
+        raise Refusal(
+            401, "metrics_only", "Metrics require the monitoring token.", f"Send the token in {METRICS_TOKEN}."
+        )
     counts: Metrics = request.app.state.metrics
     text = counts.text(request.app.state.studies)
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,4 +1,4 @@
-"""Managers' sign-in by OpenID Connect: authorization code with PKCE; whoever is allowed becomes an owner of the server.
+"""Managers' sign-in by OpenID Connect: authorization code with PKCE. Allowed accounts become owners of the server.
 
 The server calls the issuer that its operator has configured, and no other address.
 """

@@ -81,7 +81,7 @@ def error_page(request: Request, refusal: Refusal) -> Response:
 
 @router.get("/")
 def landing(request: Request) -> Response:
-    """List the studies that are open to everybody."""
+    """List the studies that anyone can join."""
     studies = [
         {
             "url": served.url,

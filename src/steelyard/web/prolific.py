@@ -238,7 +238,7 @@ def _rejections(client: Client, study: Study, body: ActionRequest) -> _Plan:
         return _Plan(["None of these submissions awaits review."], None)
     lines = [f"{name}: reject" for name in chosen]
     count = "1 submission" if len(chosen) == 1 else f"{len(chosen)} submissions"
-    lines.append(f"Reject {count}. The participants are not paid, and read your message.")
+    lines.append(f"Reject {count}. The participants are not paid, and will see your message.")
     return _Plan(lines, {"reject": chosen, "category": body.category, "message": body.message}, chosen)
 
 

@@ -1,4 +1,4 @@
-"""Reports created in the browser: a process of their own builds them, and the study's folder keeps them.
+"""Reports created in the browser: a separate process builds them, and they are stored in the study's folder.
 
 Each report is a record `reports/ID.json` beside its files. The process that builds the report updates the record, so
 every worker of a server sees the progress, and a finished report survives a restart.

@@ -58,7 +58,7 @@ class TaskRequest(_RequestBody):
 
 
 class EffortIn(_RequestBody):
-    """How an answer came about, measured by the page."""
+    """How an answer was given, as measured by the page."""
 
     first_action: Annotated[
         float | None, Field(ge=0, allow_inf_nan=False, description="active seconds before the answer was first touched")
@@ -363,7 +363,7 @@ class TestResultOut(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """What is wrong, and what to do about it."""
+    """The error, and how to fix it."""
 
     code: str
     what: str

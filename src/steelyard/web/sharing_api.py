@@ -19,7 +19,7 @@ _MOST_INVITATIONS = 1000
 
 
 class InvitationOut(BaseModel):
-    """Somebody who has a personal link. The link itself is only shown when it is made."""
+    """An annotator with a personal link. The link itself is shown only when it is created."""
 
     annotator: str
     created: float
@@ -87,7 +87,7 @@ def read_sharing(served: StudyDep, request: Request, _: Manager) -> SharingOut:
 
 @router.post("/invitations", status_code=201)
 def invite(served: StudyDep, request: Request, _: Manager, body: Names) -> list[NewInvitationOut]:
-    """Make personal links; each is shown only once, because the study stores its digest."""
+    """Create personal links; each is shown only once, because the study stores its digest."""
     names = refusing(lambda: list(dict.fromkeys(annotator_name(name) for name in body.names if name.strip())))
     base = f"{origin_of(request)}{served.url}?invite="
     access = served.study.access
@@ -96,7 +96,7 @@ def invite(served: StudyDep, request: Request, _: Manager, body: Names) -> list[
 
 @router.post("/invitations/revoke")
 def revoke(served: StudyDep, _: Manager, body: Names) -> dict[Literal["revoked"], int]:
-    """Make the personal links of annotators stop working, and sign them out; their answers stay."""
+    """Revoke the personal links of annotators, and sign them out; their answers are kept."""
     revoked = 0
     for name in body.names:
         revoked += served.study.access.revoke("invite", annotator=name)

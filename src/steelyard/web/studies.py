@@ -73,7 +73,7 @@ class AnswerTimes:
                 self._all.append(seconds)
 
     def seconds(self, annotator: str) -> float | None:
-        """Return the median time of an answer: the annotator's own, or everybody's while the annotator has few."""
+        """Return the median time of an answer: the annotator's own, or that of all annotators if there are few."""
         with self._lock:
             own = self._own.get(annotator, ())
             times = list(own if len(own) >= self.ENOUGH else self._all or own)

@@ -1,4 +1,4 @@
-"""What a draft asks for: tasks, hours and cost, and why its design was chosen."""
+"""The plan of a draft: tasks, hours and cost, and the reason for the choice of its design."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/v1/studies/{study}/manage/team", tags=["manage"]
 
 
 class MemberOut(BaseModel):
-    """Somebody in the team: a viewer may look, without annotators' names; a manager may also change the study."""
+    """A team member: a viewer sees the study without annotators' names; a manager can also change it."""
 
     name: str
     role: RoleName
@@ -33,7 +33,7 @@ class TeamOut(BaseModel):
 
 
 class NewMember(BaseModel):
-    """Whom to add to the team, and what they may do."""
+    """The person to add to the team, and their role."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -50,7 +50,7 @@ class NewMemberOut(BaseModel):
 
 
 class FormerMember(BaseModel):
-    """Whom to remove from the team."""
+    """The person to remove from the team."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -65,7 +65,7 @@ def members(served: StudyDep, _: Manager) -> TeamOut:
 
 @router.post("", status_code=201)
 def add(served: StudyDep, request: Request, manager: Manager, body: NewMember) -> NewMemberOut:
-    """Add somebody to the team; the answer holds their link."""
+    """Add a person to the team; the response contains their link."""
     try:
         name = checked_name(body.name)
         token = Team(served.study).add(name, body.role, by=manager.name)
@@ -77,7 +77,7 @@ def add(served: StudyDep, request: Request, manager: Manager, body: NewMember) -
 
 @router.post("/remove")
 def remove(served: StudyDep, manager: Manager, body: FormerMember) -> TeamOut:
-    """Remove somebody from the team: their link and their sessions end at once."""
+    """Remove a person from the team: their link and sessions become invalid at once."""
     try:
         Team(served.study).remove(body.name, by=manager.name)
     except ConfigError as error:

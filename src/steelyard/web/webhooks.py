@@ -34,7 +34,7 @@ router = APIRouter(prefix="/api/v1/studies/{study}/hooks", tags=["platforms"], r
 
 
 class WebhookOut(BaseModel):
-    """The result of a webhook. Whatever it is, the webhook need not be sent again."""
+    """The result of a webhook; in all cases, the webhook need not be sent again."""
 
     result: Annotated[
         Literal["recorded", "unchanged", "unrelated"],

@@ -26,7 +26,7 @@ def _set_up(page, file) -> None:
     page.get_by_text("15 items").wait_for()
     continue_to(page, "What do you ask?")
     page.get_by_label("Title").fill("ESA")
-    page.get_by_label("Question", exact=True).fill("Mark the errors of this translation. Then score it.")
+    page.get_by_label("Question", exact=True).fill("Mark the errors in this translation. Then score it.")
     page.get_by_text("Error marking", exact=True).click()
     page.locator("#aside .marked-text").wait_for()
     page.get_by_label("Column with the document").select_option("doc")

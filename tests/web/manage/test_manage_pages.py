@@ -99,7 +99,7 @@ def test_tables_sort_by_their_heads_and_are_searched(watched, open_page):
     table.locator("tbody tr").nth(1).wait_for(state="detached")
     assert first.get_by_text("w2", exact=True).is_visible()
     page.get_by_label("Search items").fill("zebra")
-    page.get_by_text("Nothing fits the search.").wait_for()
+    page.get_by_text("Nothing matches the search.").wait_for()
 
 
 def test_somebody_is_excluded_with_a_reason_and_it_can_be_undone(judged, open_page):

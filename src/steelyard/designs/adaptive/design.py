@@ -278,9 +278,9 @@ class Adaptive(Design):
             return unproven
         if best.model <= 0:
             what = "item" if state.uses_ratings else "pair"
-            return NoTask(f"Models have answered every {what} that they can say something about.", complete=True)
+            return NoTask(f"Models have answered every {what} for which their answers are informative.", complete=True)
         if model_rate < person_rate:
-            return NoTask(f"People are worth more than models now: {words}.", reason_code="waiting")
+            return NoTask(f"A person's gain per cost is higher than a model's now: {words}.", reason_code="waiting")
         return Pick(best.items, weight=best.model, reason=f"model: {words}")
 
     def _unproven(self, progress: Progress, state: AdaptiveState, pending: int) -> NoTask | None:

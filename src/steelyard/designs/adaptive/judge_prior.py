@@ -24,7 +24,7 @@ _LEAST_PRECISION = 1e-9
 
 
 class PeopleEvidence(NamedTuple):
-    """What people's judgments alone say of each item: mean and precision (0 if nobody judged it)."""
+    """The estimate of each item from people's judgments alone: mean and precision (0 without judgments)."""
 
     mean: FloatArray
     precision: FloatArray

@@ -34,7 +34,7 @@ class AdequacyLabel(NamedTuple):
 
     @property
     def is_inferred(self) -> bool:
-        """Whether nobody was asked about the item itself."""
+        """Whether the label was inferred, not asked."""
         return self.how != "asked"
 
 

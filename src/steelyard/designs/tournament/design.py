@@ -96,13 +96,13 @@ class Tournament(Design):
         return state.has_begun(annotator, state.sources.source[items[0]])
 
     def is_overlap(self, progress: Progress, annotator: str, items: tuple[int, ...]) -> bool:
-        """Whether the annotator ranks the source of these items because everybody does."""
+        """Whether the source of these items is ranked by all annotators."""
         state = cast("TournamentState", progress.design_state)
         run = state.runs_of_annotator.get(annotator, {}).get(state.sources.source[items[0]])
         return run is not None and run.is_overlap
 
     def shared_pick(self, progress: Progress, annotator: str, rng: np.random.Generator) -> Pick | None:
-        """Choose the first pair of a source that everybody ranks and this annotator has not begun."""
+        """Choose the first pair of a source that all annotators rank and this annotator has not started."""
         state = cast("TournamentState", progress.design_state)
         for source in state.shared_sources:
             if not state.has_begun(annotator, source):

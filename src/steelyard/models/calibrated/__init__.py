@@ -1,1 +1,1 @@
-"""The calibrated scale: all kinds of judgments on one scale, with every annotator calibrated."""
+"""The calibrated scale: all kinds of judgments on one scale, with annotator effects."""

@@ -1,4 +1,4 @@
-"""What a chain of the calibrated scale works on: its judgments, its latest draw and its record, for the kernels.
+"""Data of a chain of the calibrated scale, for the kernels: judgments, latest draw and trace.
 
 Item locations are x_i ~ N(m + β·z_i, s²), with the items' covariates z, if there are any.
 """

@@ -1,4 +1,4 @@
-"""What a reader of calibrated scores must know of the judgments: annotators against the scale, camps, unlinked items.
+"""Checks of the judgments behind calibrated scores: reversed annotators, opposite groups, unconnected items.
 
 The checks use simple statistics of the judgments and not the model, so that they also hold where the model fails.
 """
@@ -53,7 +53,7 @@ def _names(responders: NDArray[np.integer], evidence: Evidence, annotators: Inde
 
 
 def _unlinked(evidence: Evidence) -> tuple[str, ...]:
-    """Say if items fall into parts that no annotator's ratings, and no comparison, links."""
+    """Note whether items fall into parts that no annotator's ratings, and no comparison, links."""
     n_items, n_responders = len(evidence.item), len(evidence.annotator)
     who = np.repeat(np.arange(n_responders), np.diff(evidence.ratings.first))
     tuple_of = np.repeat(np.arange(len(evidence.tuples.responder)), np.diff(evidence.tuples.first))

@@ -1,4 +1,4 @@
-"""Covariates of the items: judges' scores, metrics, lengths, any numbers that may tell where an item lies."""
+"""Covariates of the items: judges' scores, metrics, lengths and other numbers that may predict an item's score."""
 
 from __future__ import annotations
 

@@ -350,7 +350,7 @@ class _Coded:
         )
 
     def content(self) -> Bits:
-        """Return a number for each row that says what it holds."""
+        """Return a number for each row that identifies its content."""
         # Adding 0 makes -0 a plain 0.
         entry = _mixed((self.entry + 0.0).view(np.uint64))
         item = _mixed(self.item.astype(np.uint64) + np.uint64(1))
@@ -379,7 +379,7 @@ def _mixed(bits: Bits) -> Bits:
 def _with_gold(
     model: str, parts: Sequence[Observations], coded: list[_Coded], gold: Gold, items: Index
 ) -> list[_Coded]:
-    """Add gold as the ratings of one who knows: on the first ratings' scale, or on a scale of its own."""
+    """Add gold as the ratings of a perfect annotator: on the first ratings' scale, or on a separate scale."""
     rated = parts[0] if isinstance(parts[0], Ratings) else None
     values = gold_values(model, items, gold, rated.scale if rated else None)
     gold_items = np.flatnonzero(~np.isnan(values)).astype(np.int32)

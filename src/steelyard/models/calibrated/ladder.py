@@ -1,4 +1,4 @@
-"""Which differences between annotators the calibrated scale models: a ladder whose rungs must earn their place.
+"""Model selection of the calibrated scale: which differences between annotators are modelled.
 
 Each rung adds one kind of difference: bias, slope (scale use), noise, random answering. All rungs predict the same
 held-out judgments (cross-validation), and two questions are asked.

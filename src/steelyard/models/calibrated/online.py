@@ -244,7 +244,7 @@ class CalibratedState:
         return self._prior_shift / self._prior_precision, 1 / self._prior_precision
 
     def own_evidence(self) -> tuple[FloatArray, FloatArray]:
-        """Return what the answers alone say of each item: mean, and precision (0 without answers)."""
+        """Return the estimate of each item from the answers alone: mean, and precision (0 without answers)."""
         precision = (self._precision - self._prior_precision - self._outside[:, 0])[: self._items]
         shift = (self._shift - self._prior_shift - self._outside[:, 1])[: self._items]
         precision = np.where(precision > 1e-6, precision, 0.0)

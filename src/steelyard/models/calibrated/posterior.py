@@ -126,7 +126,7 @@ class Posterior:
         return np.asarray(np.exp(2 * population[:, LAMBDA]) + population[:, FLOOR] ** 2 + bias)
 
     def predicted(self, columns: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Draw the locations of items that nobody judged from the prior that their covariates give: draws × items."""
+        """Draw the locations of items without judgments from the prior given by their covariates: draws × items."""
         weights = np.concatenate([trace.weights for trace in self.traces])
         common = np.concatenate([trace.common for trace in self.traces])
         x = common[:, [MEAN]] + weights @ columns.T + common[:, [SD]] * rng.standard_normal((len(common), len(columns)))
@@ -193,7 +193,7 @@ class Posterior:
 def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSequence) -> Posterior:
     """Run the chains side by side; run them again, twice as long, while they have not converged.
 
-    Whoever asks for fewer draws than converged chains have (`ESS_LIMIT`) wants a quick look: the chains run once.
+    If fewer draws are requested than converged chains have (`ESS_LIMIT`), the chains are run only once.
     """
     is_large = evidence.n_rows > MANY_ROWS
     is_compared = len(evidence.pairs.left) > MANY_ROWS
@@ -231,7 +231,7 @@ def sample(evidence: Evidence, rung: Ladder, draws: int, seed: np.random.SeedSeq
 
 
 def _is_affordable(evidence: Evidence, round_number: int, count: int) -> bool:
-    """Whether chains may be run again, for so many draws each."""
+    """Whether chains may be run again, with this number of draws each."""
     if count * evidence.n_rows > MOST_WORK:
         return False
     return round_number < MOST_ROUNDS or (count * len(evidence.item) <= SMALL_TRACE and count <= MOST_DRAWS)

@@ -36,8 +36,8 @@ def disagreement(evidence: Evidence, score: FloatArray, sd: FloatArray) -> tuple
     if correlation > 0 and outside <= MOST_OUTSIDE:
         return ()
     return (
-        f"the scores disagree with {name} of the same judgments (r = {correlation:.2f}, {100 * outside:.0f} % of the "
-        "items further apart than both estimates allow): compare both before you use them",
+        f"the scores disagree with {name} of the same judgments (r = {correlation:.2f}; {100 * outside:.0f} % of the "
+        "items differ by more than their standard errors explain): compare both before you use them",
     )
 
 

@@ -1,4 +1,4 @@
-"""One scale for all judgments of the same items, whatever was asked, with every annotator calibrated."""
+"""One scale for all judgments of the same items, of any question type, with annotator effects."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class CalibratedScale(Model):
     def _alarms(
         self, posterior: Posterior, others: tuple[str, ...], score: FloatArray, sd: FloatArray
     ) -> tuple[str, ...]:
-        """Warn of chains that disagree, of annotators against the scale, and of scores far from a simple estimate."""
+        """Warn about chains that disagree, reversed annotators, and scores that differ from a simple estimate."""
         diagnostics, evidence = posterior.diagnostics, posterior.evidence
         alarms: list[str] = []
         if not diagnostics.converged:
@@ -199,7 +199,7 @@ def _predicted(
     level: float,
     seed: np.random.SeedSequence,
 ) -> tuple[NDArray[np.intp], _Scaled]:
-    """Predict the scores of items that nobody judged, where covariates of them are known."""
+    """Predict the scores of items without judgments from their covariates."""
     evidence = posterior.evidence
     others = np.setdiff1d(np.flatnonzero(judgments == 0), evidence.item)
     columns = np.zeros((0, 0 if evidence.columns is None else evidence.columns.shape[1]))
@@ -291,19 +291,19 @@ def _notes(posterior: Posterior, choice: Choice) -> tuple[str, ...]:
 
 
 def _covariate_notes(posterior: Posterior, covariates: Covariates | None, n_predicted: int) -> tuple[str, ...]:
-    """Say how much of the scores' variance the covariates explain, and what is missing from them."""
+    """Note how much of the scores' variance the covariates explain, and how many values are missing."""
     explained = posterior.explained()
     if covariates is None or explained is None:
         return ()
     names = ", ".join(covariates.names)
     note = f"prior: {names} explain{'s' if len(covariates.names) == 1 else ''} {100 * explained:.0f} % of the variance"
     unknown = f"; {covariates.missing:,} unknown values are set to the mean" if covariates.missing else ""
-    predicted = f"{n_predicted:,} items that nobody judged have predicted scores (interval: {PREDICTED})"
+    predicted = f"{n_predicted:,} items without judgments have predicted scores (interval: {PREDICTED})"
     return (f"{note} between items{unknown}", *([predicted] if n_predicted else []))
 
 
 def _effects(evidence: Evidence, choice: Choice) -> str:
-    """Say which differences between annotators the model has, and why."""
+    """Note which differences between annotators are modelled, and why."""
     words = _EFFECTS if any(g.rates for g in evidence.groups) else _COMPARED_EFFECTS
     what = f"annotators: {words[choice.rung]}"
     if not choice.tried:

@@ -1,4 +1,4 @@
-"""Counting: how often an item was chosen as best less how often as worst, over how often it was shown."""
+"""Counting: (times chosen as best − times chosen as worst) / times shown."""
 
 from __future__ import annotations
 

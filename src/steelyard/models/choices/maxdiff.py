@@ -138,7 +138,7 @@ class MaxDiff(LatentScale):
 
 
 def usable(choices: Choices) -> tuple[Tuples, list[str]]:
-    """Keep the choices that say something, and say what became of the others."""
+    """Keep the informative choices, and return notes on the others."""
     no_best, no_worst = choices.best == UNKNOWN, choices.worst == UNKNOWN
     both = (choices.best == choices.worst) & ~no_best
     size = (choices.shown != UNKNOWN).sum(axis=1)

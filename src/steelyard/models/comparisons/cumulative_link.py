@@ -1,4 +1,4 @@
-"""Cumulative link model of graded comparisons: who won, and how clearly."""
+"""Cumulative link model of graded comparisons: the winner, and the strength of the preference."""
 
 from __future__ import annotations
 

@@ -56,11 +56,11 @@ class Sample(ABC):
 
     @abstractmethod
     def units(self) -> Units:
-        """Choose what is resampled."""
+        """Choose the units that are resampled."""
 
     @abstractmethod
     def single(self) -> Units:
-        """Take single judgments as what is resampled."""
+        """Resample single judgments."""
 
     @abstractmethod
     def counts(self, n_judgments: IntArray | None) -> tuple[IntArray, IntArray | None]:

@@ -177,7 +177,7 @@ class PairedModel(LatentScale):
 
     @abstractmethod
     def _tie_note(self, rule: TieRule, tie: float) -> str:
-        """Say what was found about ties."""
+        """Describe what was found about ties."""
 
     def _prepare(self, observations: Comparisons | Choices | Rankings) -> Prepared:
         pairs, n_items = pairs_of(observations), len(observations.items)

@@ -195,7 +195,7 @@ def bootstrap(
 
 
 def around(how: str, settled: Estimate, spread: Spread, level: float, units: int | None = None) -> Uncertainty:
-    """Turn a spread into intervals: normal, or Student's t for so many units."""
+    """Turn standard errors into intervals: normal, or Student's t with this number of units."""
     centre = settled.theta - settled.theta.mean()
     reach = (
         scipy.special.ndtri((1 + level) / 2)

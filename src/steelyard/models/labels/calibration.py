@@ -1,4 +1,4 @@
-"""What keeps Dawid–Skene's probabilities honest: a prior shared by all annotators, and a temperature.
+"""Calibration of Dawid–Skene's probabilities: a prior shared by all annotators, and a temperature.
 
 The prior of a confusion matrix is learnt from all annotators (empirical Bayes), so that a few labels do not make an
 annotator perfect. The temperature softens the posteriors until they predict the labels of held-out annotators best: the

@@ -1,4 +1,4 @@
-"""What the gold-based label models share: gold dealt into folds, and the report of a fit."""
+"""Common parts of the gold-based label models: cross-validation folds, and the notes of a fit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class GoldSplit:
         return cls(gold, trusted, fold_of_item(labels.items, gold != UNKNOWN, folds, seed), notes)
 
     def report(self, labels: LabelTally, probabilities: FloatArray, *, uses_everyone: bool = False) -> tuple[str, ...]:
-        """Say how well the items with gold were predicted, and who never met one.
+        """Describe how well the items with gold were predicted, and who never met one.
 
         `uses_everyone`: whether annotators without gold items count as average ones, rather than not at all.
         """

@@ -1,4 +1,4 @@
-"""The label table: one shape for every model that gives items classes; and the table of their annotators."""
+"""The table of labels, with the same columns for every label model, and the table of annotators."""
 
 from __future__ import annotations
 

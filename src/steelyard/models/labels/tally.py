@@ -1,4 +1,4 @@
-"""Labels counted: what majority, gold calibration and Dawid–Skene need to know of them, wherever the rows are."""
+"""Counts of labels that majority, gold calibration and Dawid–Skene need, computed in memory or by an engine."""
 
 from __future__ import annotations
 

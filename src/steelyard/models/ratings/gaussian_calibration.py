@@ -252,7 +252,7 @@ class GaussianCalibration(Model):
     def _notes(
         self, ratings: Ratings, known: FloatArray, usable: NDArray[np.bool_], score: FloatArray
     ) -> tuple[str, ...]:
-        """Say how near the items with gold came to it, and who never met one."""
+        """Return notes on the accuracy on items with gold, and on annotators who judged no such item."""
         judgments = np.bincount(ratings.item, minlength=len(known))[usable]
         mean = np.bincount(ratings.item, ratings.value, minlength=len(known))[usable] / judgments
         ours, plain = (float(np.sqrt(np.mean((x - known[usable]) ** 2))) for x in (score[usable], mean))

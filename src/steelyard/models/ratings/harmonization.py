@@ -39,7 +39,7 @@ def harmonize(ranks: ArrayLike, adequate: ArrayLike) -> NDArray[np.int64]:
 def harmonization_agreement(
     ranks: ArrayLike, adequate: ArrayLike, source: ArrayLike, *, level: float = 0.95
 ) -> pl.DataFrame:
-    """Say how far harmonization changes the ranks, on average over the sources (Table 3 of the paper).
+    """Measure how much harmonization changes the ranks, on average over the sources (Table 3 of the paper).
 
     `ranks`, `adequate` and `source` are parallel. Figures: Spearman's ρ between a source's ranks before and
     after, their mean absolute error and root mean squared error, and the share of sources in which any rank

@@ -1,4 +1,4 @@
-"""Mean of the ratings: direct assessment's own estimate."""
+"""Mean of the ratings: the usual score in direct assessment."""
 
 from __future__ import annotations
 

@@ -82,7 +82,8 @@ def compare_systems(
     model : LatentScale, optional
         Model of comparisons, choices or rankings.
     resample : sequence of {"sources", "annotators"}
-        What stands for a larger population; the results hold for the given sources or annotators otherwise.
+        What is treated as a sample of a larger population; otherwise, the results hold for the given sources or
+        annotators only.
     level, draws, seed
         Coverage of the intervals, number of joint draws or bootstrap replicates, random seed.
     unit : {"natural", "elo"}

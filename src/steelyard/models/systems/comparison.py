@@ -60,9 +60,9 @@ class SystemOptions:
 
     `method`: two_way (clustered by source and annotator), bootstrap (sources and annotators are resampled), or wmt (the
     procedure of WMT for this kind of judgments). `adjust`: whether means of ratings are adjusted for sources and
-    annotators. `resample`: which of sources and annotators stand for a larger population. `model`: a latent-scale model
-    for comparisons, choices or rankings. `unit`: natural, or elo (1000 + 400 · log₁₀ odds). `label`: the label whose
-    proportion is the score, where judgments are labels; by default each of several labels, or the positive one of two.
+    annotators. `resample`: which of sources and annotators are samples of a larger population. `model`: a latent-scale
+    model for comparisons, choices or rankings. `unit`: natural, or elo (1000 + 400 · log₁₀ odds). `label`: the label
+    whose proportion is the score, for labels; by default each of several labels, or the positive one of two.
     """
 
     method: Method = "two_way"
@@ -290,7 +290,7 @@ def _wmt(judgments: SystemJudgments, options: SystemOptions, covariates: Mapping
         cluster=assessment.cluster,
         notes=(
             "scores are means of z scores (by annotator), and clusters come from rank-sum tests at p < .05 without a "
-            "correction, as at WMT",
+            "correction, as in WMT's evaluations",
         ),
     )
 
@@ -405,7 +405,7 @@ def _unit_names(source: IntArray | None, annotator: IntArray | None, judgments: 
 
 def _refuse_covariates(covariates: Mapping[str, FloatArray], options: SystemOptions) -> None:
     if covariates:
-        raise DataError(f"the method {options.method} takes no covariates.", "Use the method two_way.")
+        raise DataError(f"the method {options.method} does not support covariates.", "Use the method two_way.")
 
 
 def _cells(judgments: SystemJudgments) -> Cells:

@@ -1,4 +1,4 @@
-"""An estimate of the systems' scores, broken up by judgment."""
+"""Influence of each judgment on the estimated scores of systems."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _rater_effects(analysis: Analysis) -> list[Block]:
     if rows:
         notes = pl.DataFrame(rows, schema=["annotator", "aspect", "finding"], orient="row")
         columns = (text_column("annotator", "annotator", 40), text_column("aspect", "aspect"))
-        caption = "What is worth discussing with annotators; each can have a good reason."
+        caption = "Findings worth discussing with annotators; each may have a good explanation."
         blocks.append(Table("findings", caption, notes, (*columns, text_column("finding", "finding", 400))))
     return blocks
 

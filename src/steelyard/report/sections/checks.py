@@ -63,8 +63,8 @@ def section(analysis: Analysis) -> Section:
         about = (
             text_column("item", "item", 60),
             text_column("gold", "gold"),
-            text_column("label", "most say"),
-            share_column("share", "share of them"),
+            text_column("label", "most frequent label"),
+            share_column("share", "proportion"),
             count_column("judgments", "judgments"),
         )
         blocks.append(

@@ -135,7 +135,7 @@ def _forecast(analysis: Analysis) -> tuple[Block, ...]:
         return ()
     people = paid_people(history, study)
     table = costs(history, study.config, planned, people, left="all planned tasks")
-    text = "Expected remaining cost at the present pace; the bounds are those of the mean time per task."
+    text = "Expected remaining cost at the current pace; the bounds are those of the mean time per task."
     target = _left_to_target(analysis)
     if target is not None:
         to_target = costs(history, study.config, min(target, planned), people, left="until the target (estimate)")

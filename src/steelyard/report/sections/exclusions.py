@@ -14,7 +14,7 @@ def section(analysis: Analysis) -> Section:
     """Return the exclusions and readmissions with their reasons."""
     table = exclusion_table(analysis)
     if table.is_empty():
-        return Section("exclusions", TITLE, absent=("Exclusions: nobody was excluded.",))
+        return Section("exclusions", TITLE, absent=("Exclusions: no annotator was excluded.",))
     columns = (
         text_column("annotator", "annotator"),
         text_column("what", "what"),

@@ -1,4 +1,4 @@
-"""The section on marked errors: by system, category and place, what became of suggestions, and severities compared."""
+"""The section on marked errors: by system, category and position, suggestions, and agreement on severities."""
 
 from __future__ import annotations
 

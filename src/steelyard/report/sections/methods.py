@@ -31,7 +31,11 @@ def section(analysis: Analysis) -> Section:
     file, config = exact_config(analysis.study)
     blocks: tuple[Block, ...] = (
         Listing("methods.txt", "Methods paragraph, ready to adapt for a paper.", written.text, wrapped=True),
-        Listing("references.bib", "What it cites.", bibliography(written.cited, __version__, datetime.now(UTC).year)),
+        Listing(
+            "references.bib",
+            "References of the methods paragraph.",
+            bibliography(written.cited, __version__, datetime.now(UTC).year),
+        ),
         Listing(file, "Complete configuration.", config),
         _software(),
     )

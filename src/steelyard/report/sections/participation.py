@@ -81,7 +81,7 @@ def _unjudged_items(unjudged: Unjudged) -> list[Block]:
         *([count_column("both_bad", "both bad")] if unjudged.both_bad else []),
         *([text_column("reasons", "reasons")] if unjudged.cannot_judge else []),
     ]
-    title = "Items that annotators could not judge, or found bad together with another."
+    title = "Items that annotators could not judge, or answered with “both bad”."
     return [Table("unjudged", title, unjudged.items, tuple(columns))]
 
 

@@ -1,4 +1,4 @@
-"""The preregistration section: what was planned before the first answer, and what was done differently."""
+"""The preregistration section: the frozen plan, and deviations from it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def section(analysis: Analysis) -> Section:
     )
     blocks: list[Block] = [
         Prose(
-            f"Plan, hypotheses, exclusion rules and analysis were written into the study's log "
+            f"The plan, hypotheses, exclusion rules and analysis were recorded in the study's log "
             f"{'before the first answer' if not frozen.judgments else f'after {frozen.judgments:,} answers'}: "
             f"{frozen.planned:,} judgments{' by the design ' + str(design['name']) if 'name' in design else ''}, "
             f"scored by the model {model}. SHA-256 of the preregistration: {frozen.digest}."
@@ -31,5 +31,5 @@ def section(analysis: Analysis) -> Section:
     blocks += [Prose(f"Hypothesis {number}: {text}") for number, text in enumerate(frozen.hypotheses, 1)]
     blocks += [Prose(f"Deviation {number}: {text}") for number, text in enumerate(status.deviations, 1)]
     if not status.deviations:
-        blocks.append(Prose("There are no deviations from it."))
+        blocks.append(Prose("There are no deviations from the preregistration."))
     return Section("preregistration", TITLE, tuple(blocks))

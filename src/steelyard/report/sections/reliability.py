@@ -67,8 +67,8 @@ def _by_kind(analysis: Analysis) -> Table:
     ]
     caption = f"People and models: {rows[0].measure}."
     note = (
-        "The statistics above are of people only. A model agrees with people as well as people agree with each other "
-        "if the value in the third row is at least that in the first."
+        "The statistics above are computed from people's judgments only. A model agrees with people as well as people "
+        "agree with each other if the value in the third row is at least that in the first."
     )
     return Table("people-and-models", caption, frame, tuple(columns), note)
 

@@ -1,4 +1,4 @@
-"""The tournaments section: cycles by source, average dominance of systems, adequacy and what it took to ask."""
+"""The tournaments section: cycles by source, average dominance of systems, adequacy labels and their cost."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def section(analysis: Analysis) -> Section:
             interval_column("value", "mean over sources", lower="lower", upper="upper"),
             count_column("sources", "sources"),
         )
-        caption = "How far ranks change when adequate items are ranked above inadequate ones of their source."
+        caption = "How much ranks change when adequate items are ranked above inadequate items of the same source."
         blocks.append(Table("harmonization", caption, tournaments.harmonization, columns))
     return Section("tournaments", TITLE, tuple(blocks))
 
@@ -84,7 +84,7 @@ def _summary(tournaments: TournamentAnalysis) -> str:
     count = tournaments.graphs.height
     sources = tournaments.graphs["source"].n_unique()
     cyclic, consistent = tournaments.statistics
-    parts = [f"{count:,} whole tournaments of {sources:,} sources."]
+    parts = [f"{count:,} complete tournaments of {sources:,} sources."]
     if cyclic.value is not None and consistent.value is not None:
         parts.append(f"{cyclic.value:.1%} of them have a cycle; {consistent.value:.1%} of the items are in no cycle.")
     if tournaments.unfinished:

@@ -230,7 +230,7 @@ def _stages(table: StudyTable, problems: list[Problem]) -> list[Stage]:
     if table.stage and (table.protocol or table.design):
         problems.append(
             Problem(
-                "[[stage]] and [protocol] exclude each other.",
+                "[[stage]] and [protocol] cannot be combined.",
                 "Move [protocol] and [design] into a stage.",
                 field="stage",
             )

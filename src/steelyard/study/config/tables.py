@@ -206,7 +206,7 @@ class Answers(_Table):
     ] = False
     reasons: Annotated[
         tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
-        Field(max_length=20, description="reasons for “cannot judge” to choose from; empty: no reason is asked"),
+        Field(max_length=20, description="reasons for “cannot judge” to choose from; empty: no reason is requested"),
     ] = ()
     comments: Annotated[bool, Field(description="whether annotators may write a comment on each task")] = False
 

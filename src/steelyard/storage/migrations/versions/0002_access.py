@@ -1,4 +1,4 @@
-"""Who may come in: tokens, of which only digests are kept."""
+"""Access tokens, of which only digests are stored."""
 
 from __future__ import annotations
 

@@ -495,7 +495,7 @@ function errorSpans(task, page, changed) {
     },
     hint: () =>
       t(
-        "Press a word to mark an error, or draw across several words; then choose how severe it is. With keys: arrows, Shift for more words, Space to mark, Delete to remove.",
+        "Press a word to mark an error, or drag across several words; then choose how severe it is. With keys: arrows, Shift for more words, Space to mark, Delete to remove.",
       ),
   };
 }

@@ -116,7 +116,7 @@ class Prolific {
     if (places === null) return;
     const pilot = Number(places);
     if (!Number.isInteger(pilot) || pilot < 1) {
-      toast("The number of places is a whole number, such as 5.");
+      toast("Enter a whole number of places, such as 5.");
       return;
     }
     await this.#act("publish", button, { pilot });
@@ -136,7 +136,7 @@ class Prolific {
       "details",
       {},
       h("summary", {}, "Reject submissions"),
-      h("div", { class: "flow" }, h("p", { class: "small muted" }, "Reject only work that was clearly done without care. The participants are not paid; Prolific may ask you for the reason."), h("fieldset", { class: "m-checks" }, h("legend", {}, "Participants"), people), h("div", { class: "field" }, h("label", { for: "reject-category" }, "Reason"), category), h("div", { class: "field" }, h("label", { for: "reject-message" }, "Message to the participants (100 characters or more)"), message), h("div", { class: "row" }, send)),
+      h("div", { class: "flow" }, h("p", { class: "small muted" }, "Reject only work that is clearly careless. The participants are not paid; Prolific may ask you for the reason."), h("fieldset", { class: "m-checks" }, h("legend", {}, "Participants"), people), h("div", { class: "field" }, h("label", { for: "reject-category" }, "Reason"), category), h("div", { class: "field" }, h("label", { for: "reject-message" }, "Message to the participants (100 characters or more)"), message), h("div", { class: "row" }, send)),
     );
   }
 

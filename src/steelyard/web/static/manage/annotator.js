@@ -48,7 +48,7 @@ function surprises(rows) {
   const size = (row) => `${number(Math.abs(row.residual), 2)} sd`;
   return [
     h("h2", {}, "Surprising answers"),
-    h("p", { class: "small muted" }, "The answers that differ most from what all annotators’ answers together predict, this annotator’s severity considered. A surprising answer may be a slip, a misunderstanding, or the one right answer."),
+    h("p", { class: "small muted" }, "The answers that differ most from what all annotators’ answers together predict, given this annotator’s severity. A surprising answer may be a slip, a misunderstanding, or the only correct answer."),
     grid("Surprising answers", [["Item"], ["Answer"], ["Expected"], ["Deviation", true]], rows.map((row) => [items(row), row.answer, row.expected, size(row)])),
   ];
 }

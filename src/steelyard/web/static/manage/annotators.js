@@ -109,7 +109,7 @@ class Annotators {
   }
 
   async #readmit(annotator, reason) {
-    await this.#do("readmit", annotator, "", `${annotator} counts again.`, () => this.#do("exclude", annotator, reason, `${annotator} is excluded.`));
+    await this.#do("readmit", annotator, "", `${annotator} is readmitted.`, () => this.#do("exclude", annotator, reason, `${annotator} is excluded.`));
   }
 
   async #do(what, annotator, reason, words, undo) {
@@ -162,7 +162,7 @@ function judgesTable(api) {
       { key: "judgments", title: "Judgments", number: true, cell: (row) => number(row.judgments) },
       { key: "agreement", title: "Agreement with a person", number: true, help: "Agreement of the model and a person, with its 95 % interval.", cell: (row) => h("span", { title: row.measure }, interval(row.agreement, row.agreement_lower, row.agreement_upper, 2, 2)) },
       { key: "people", title: "Of two people", number: true, help: "The same measure for two people: the target for the model.", cell: (row) => interval(row.people, row.people_lower, row.people_upper, 2, 2) },
-      { key: "winning_rate", title: "Wins against", number: true, help: "Alternative annotator test (Calderon et al., 2025): proportion of people whom the model could replace. From 50 % on it passes.", cell: (row) => share(row.winning_rate) },
+      { key: "winning_rate", title: "Wins against", number: true, help: "Alternative annotator test (Calderon et al., 2025): proportion of people whom the model could replace. It passes at 50 % or more.", cell: (row) => share(row.winning_rate) },
       { key: "flips", title: "Flips", number: true, help: "Proportion of pairs decided differently in the other order: lower is better.", cell: (row) => share(row.flips) },
       { key: "self_consistency", title: "Self-consistency", number: true, help: "Agreement of repeated answers: 100 % if all are the same.", cell: (row) => share(row.self_consistency) },
       { key: "length_bias", title: "Length bias", number: true, help: "How much more the model prefers long items than people do: 0 is best.", cell: (row) => signed(row.length_bias) },

@@ -70,8 +70,8 @@ function live() {
 }
 
 const STATES = {
-  paused: { title: "Pause the study?", why: "Nobody gets a task until you reopen it; answers that are on their way are kept. Annotators read your reason.", action: "Pause", done: "The study is paused." },
-  closed: { title: "Close the study?", why: "Nobody gets a task any more; answers that are on their way are kept. You can reopen it. Annotators read your reason.", action: "Close", done: "The study is closed." },
+  paused: { title: "Pause the study?", why: "Annotators get no tasks until you reopen it; answers that are being sent are kept. Annotators see your reason.", action: "Pause", done: "The study is paused." },
+  closed: { title: "Close the study?", why: "Annotators get no further tasks; answers that are being sent are kept. You can reopen it. Annotators see your reason.", action: "Close", done: "The study is closed." },
 };
 
 async function changeState(next) {

@@ -35,7 +35,7 @@ function checksTable(api) {
   const resolve = async (check, verdict) => {
     try {
       await post(`${api}/resolve-check`, { check, verdict });
-      toast(verdict === "right" ? "The check counts." : "The check counts against nobody.");
+      toast(verdict === "right" ? "The check counts." : "The check does not count.");
     } catch (refused) {
       toast(refused.message);
     }

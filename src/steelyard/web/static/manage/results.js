@@ -26,7 +26,7 @@ export function start({ api }) {
       { key: "item", title: "Item", cell: (row) => named(row) },
       { key: "criterion", title: "Criterion", cell: (row) => row.criterion },
       { key: "label", title: "Label", help: "The label that the model infers from all judgments.", cell: (row) => row.label ?? "–" },
-      { key: "probability", title: "Probability", number: true, help: "That the label is right, by the model.", cell: (row) => interval(row.probability, row.lower, row.upper) },
+      { key: "probability", title: "Probability", number: true, help: "Probability that the label is correct, according to the model.", cell: (row) => interval(row.probability, row.lower, row.upper) },
       { key: "score", title: "Score", number: true, help: "With its 95 % interval: the narrower, the more certain.", cell: (row) => interval(row.score, row.lower, row.upper) },
       { key: "unit_score", title: "On the scale", sort: false, wide: true, cell: (row) => line(row.score, row.lower, row.upper, scale) },
       { key: "judgments", title: "Judgments", number: true, wide: true, help: "Number of judgments of the item that count.", cell: (row) => number(row.judgments) },

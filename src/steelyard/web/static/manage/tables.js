@@ -190,7 +190,7 @@ export class Table {
     this.scroll.hidden = !rows.length;
     const last = Math.min(total, this.#offset + rows.length);
     const range = total > rows.length ? `${(this.#offset + 1).toLocaleString("en")}–${last.toLocaleString("en")} of ${total.toLocaleString("en")}` : "";
-    this.words.textContent = rows.length ? range : this.#search || this.where ? "Nothing fits the search." : this.empty;
+    this.words.textContent = rows.length ? range : this.#search || this.where ? "Nothing matches the search." : this.empty;
     this.pages.hidden = total <= this.size;
     this.before.disabled = this.#offset === 0;
     this.after.disabled = last >= total;

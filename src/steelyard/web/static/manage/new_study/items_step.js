@@ -30,7 +30,7 @@ export function itemsStep({ render }) {
   }
 
   const known = study && !items
-    ? h("p", { class: "m-notice" }, `The study has ${count.toLocaleString("en")} items. Upload a new file only to add items: it must keep those that are there, unchanged.`)
+    ? h("p", { class: "m-notice" }, `The study has ${count.toLocaleString("en")} items. Upload a new file only to add items: it must contain all existing items, unchanged.`)
     : null;
   return [
     h("p", { class: "muted" }, "An item is one thing to judge: a sentence, a translation, an image. Use one row per item."),
@@ -108,7 +108,7 @@ function fileSection(items, render, place) {
 function judgmentsOffer({ name, judgments }) {
   if (!judgments) return null;
   if (judgments.problem) {
-    return h("p", { class: "m-notice" }, `${name} holds judgments, but they cannot be used: ${judgments.problem} You can still ask new annotators about the items.`);
+    return h("p", { class: "m-notice" }, `${name} contains judgments, but they cannot be used: ${judgments.problem} You can still ask new annotators about the items.`);
   }
   const { tool, kind, count, annotators, items } = judgments;
   const number = (value, noun) => `${value.toLocaleString("en")} ${value === 1 ? noun : `${noun}s`}`;
@@ -180,7 +180,7 @@ function tableOf(items, columns) {
   return h(
     "div",
     { class: "n-stack" },
-    h("p", { class: "small muted", id: title }, `The first ${items.rows.length} of ${items.total.toLocaleString("en")} rows. Correct the role of a column if the guess is wrong. A source is shown beside the item; extra information is kept, and shown only if you choose so in the next step.`),
+    h("p", { class: "small muted", id: title }, `The first ${items.rows.length} of ${items.total.toLocaleString("en")} rows. Correct the role of a column if the guess is wrong. A source is shown beside the item; extra information is kept, and shown only if you select it in the next step.`),
     h("div", { class: "m-scroll n-scroll", tabindex: "0", role: "region", "aria-labelledby": title }, h("table", { class: "m-table n-table", id: "items-table", "aria-describedby": title }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows))),
   );
 }

@@ -154,7 +154,7 @@ function tomlStep() {
     problems.replaceChildren(...state.problems.map(({ what, remedy, field }) => h("p", { class: "m-notice" }, h("strong", {}, field ? `${field}: ` : ""), `${what} ${remedy}`)));
   };
   const parts_ = [
-    h("p", { class: "muted" }, "The whole configuration as text. What you change here appears in the steps, and the other way round; comments are kept."),
+    h("p", { class: "muted" }, "The whole configuration as text. Changes here appear in the steps, and vice versa; comments are kept."),
     labelled({ label: "study.toml", control, hideLabel: true }),
     problems,
   ];

@@ -47,7 +47,7 @@ function orderSection(paths, render) {
   return section(
     "Order of the parts",
     null,
-    labelled({ label: "Parts are asked", help: mixed ? "Every annotator gets tasks of all parts; together the shares make 100 %." : "A part begins for an annotator when there is nothing left to ask in the part before.", control: order }),
+    labelled({ label: "Parts are asked", help: mixed ? "Every annotator gets tasks of all parts; the shares must add up to 100 %." : "An annotator starts a part when the previous part has no tasks left for them.", control: order }),
     shares.length ? h("div", { class: "n-columns" }, shares) : null,
   );
 }
@@ -68,7 +68,7 @@ function amountFields(prefix, place, count) {
     draft.state.plans = plans;
     change({ values: draft.values, plan: plans });
   });
-  const help = rated ? "How many different annotators judge each item. Three is a start; five or more where items are close to each other." : "In how many answers each item appears. More answers separate items that are close to each other.";
+  const help = rated ? "How many different annotators judge each item. Start with three; use five or more if items are close to each other." : "In how many answers each item appears. More answers separate items that are close to each other.";
   return labelled({ label: title, help, path: within(prefix, "design"), control });
 }
 
@@ -134,7 +134,7 @@ function reliabilityPart() {
 
 function sentenceOf({ stage, measure, value, lower, upper }, count) {
   const where = count > 1 ? `${stage}: ` : "";
-  if (value === null) return `${where}With so few judgments the reliability cannot be measured. Plan more judgments per item.`;
+  if (value === null) return `${where}There are too few judgments to measure the reliability. Plan more judgments per item.`;
   const [middle, low, high] = [value, lower, upper].map((number) => number.toFixed(2));
   const verdict = value >= 0.9 ? "Very reliable." : value >= 0.8 ? "Reliable enough for most purposes." : value >= 0.6 ? "Fair; more judgments per item would help." : "Low; plan more judgments per item.";
   const what = measure.startsWith("split") ? "reliability (correlation of two halves of the annotators)" : "agreement (Krippendorff's α)";
@@ -144,7 +144,7 @@ function sentenceOf({ stage, measure, value, lower, upper }, count) {
 function paySection() {
   return section(
     "Pay",
-    "Leave everything empty if annotators are not paid. Paying through a panel happens there; these numbers are for planning and reports.",
+    "Leave everything empty if annotators are not paid. If you recruit through a panel, pay there; these numbers are used for planning and reports.",
     h(
       "div",
       { class: "n-columns" },

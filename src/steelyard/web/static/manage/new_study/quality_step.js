@@ -18,13 +18,13 @@ export function qualityStep({ render }) {
     section("Texts", null, markdownField("Instructions", "Shown before the first task, and behind “?” afterwards.", "annotators.instructions"), details("Consent", { open: Boolean(get("annotators.consent")) }, markdownField("Consent text", "Annotators must agree to it before they start.", "annotators.consent"))),
     details("Questionnaire", { open: Boolean(get("annotators.questionnaire")), note: "about the annotators: age, language, expertise" }, questionnaireTable(render)),
     section("Attention checks", null, table("checks", "Attention checks", "Tasks with an obvious answer, mixed in with the others. Annotators who answer too many of them wrongly are excluded.", checkSettings)),
-    details("Practice", { open: questions.training.length > 0, note: "before the first task, with feedback" }, table("training", "Practice questions", "Everybody answers these first and is told what would have been right.", () => [])),
-    details("Qualification test", { open: questions.qualification.length > 0, note: "only those who pass continue" }, table("qualification", "Test questions", "Everybody answers these first; nobody is told the right answers.", () => [percent("Pass with at least", "Of the answers must be right.", "quality.qualification.min_accuracy", 80)])),
+    details("Practice", { open: questions.training.length > 0, note: "before the first task, with feedback" }, table("training", "Practice questions", "All annotators answer these first and then see the correct answers.", () => [])),
+    details("Qualification test", { open: questions.qualification.length > 0, note: "only those who pass continue" }, table("qualification", "Test questions", "All annotators answer these first; the correct answers are not shown.", () => [percent("Pass with at least", "Percentage of the answers that must be correct.", "quality.qualification.min_accuracy", 80)])),
     section(
       "Repeats and overlap",
       null,
       percent("Repeated tasks", "Percentage of an annotator's tasks that are asked again later, to measure consistency.", "quality.repeat_rate", 0),
-      percent("Tasks that everybody gets", "Percentage of the tasks that go to every annotator, to measure agreement.", "quality.overlap_rate", 0),
+      percent("Tasks for all annotators", "Percentage of the tasks that go to every annotator, to measure agreement.", "quality.overlap_rate", 0),
       details("More", {}, numberField({ label: "Tasks between a task and its repeat", path: "quality.repeat_after", min: 1, step: 1, placeholder: "10" })),
     ),
     section(
@@ -33,7 +33,7 @@ export function qualityStep({ render }) {
       optionalPercent("Too fast", "Exclude when this fraction of the answers is faster than the text can be read.", "quality.rules.too_fast", 50),
       optionalPercent("Always the same answer", "Exclude when this fraction of the answers is identical.", "quality.rules.constant", 95),
       checkField({ label: "Always the same side", help: "Exclude annotators who choose one position far more often than by chance and than others.", path: "quality.rules.one_sided" }),
-      checkField({ label: "Disagrees with everybody", help: "Exclude annotators whose agreement with the others is significantly below average.", path: "quality.rules.disagreement" }),
+      checkField({ label: "Disagrees with the others", help: "Exclude annotators whose agreement with the others is significantly below average.", path: "quality.rules.disagreement" }),
     ),
   ];
 }
@@ -46,7 +46,7 @@ function optionalPercent(label, help, path, start) {
   const box = h("input", { type: "checkbox" });
   box.checked = get(path) !== undefined;
   const place = h("div", {});
-  const show = () => place.replaceChildren(...(box.checked ? [percent("Share of the answers", "", path, start)] : []));
+  const show = () => place.replaceChildren(...(box.checked ? [percent("Percentage of the answers", "", path, start)] : []));
   box.addEventListener("change", () => {
     set(path, box.checked ? start / 100 : undefined);
     valuesChanged();
@@ -58,16 +58,16 @@ function optionalPercent(label, help, path, start) {
 
 function checkSettings() {
   return [
-    percent("Share of the tasks that are checks", "After the first checks, which come early.", "quality.checks.rate", 5),
-    percent("Exclude below", "Of the checks answered correctly.", "quality.checks.min_accuracy", 70),
+    percent("Tasks that are checks", "Percentage of an annotator's tasks, after the first checks, which come early.", "quality.checks.rate", 5),
+    percent("Exclude below", "Percentage of the checks answered correctly.", "quality.checks.min_accuracy", 70),
     checkField({ label: "Tell annotators when a check was wrong", path: "quality.checks.feedback" }),
     details(
       "More",
       {},
       selectField({ label: "Exclude when", path: "quality.checks.rule", fallback: "posterior", options: [["posterior", "the accuracy is very probably too low"], ["threshold", "the observed accuracy is too low"]] }),
-      percent("How probably", "For the first rule.", "quality.checks.confidence", 95),
+      percent("Required probability", "Probability that the accuracy is too low, for the first rule.", "quality.checks.confidence", 95),
       numberField({ label: "Checks before an exclusion", path: "quality.checks.min_checks", min: 1, step: 1, placeholder: "4" }),
-      numberField({ label: "Tasks within which they come", path: "quality.checks.min_checks_within", min: 1, step: 1, placeholder: "3 for each" }),
+      numberField({ label: "Tasks within which these checks are asked", path: "quality.checks.min_checks_within", min: 1, step: 1, placeholder: "3 for each" }),
     ),
   ];
 }

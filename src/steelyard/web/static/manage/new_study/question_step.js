@@ -33,7 +33,7 @@ const EXAMPLES = {
   best_worst: "Which word is most positive, and which is most negative?",
   scored_ranking: "How positive are these words?",
   ranking: "Put these summaries in order, the best first.",
-  error_spans: "Mark the errors of this translation. Then score it.",
+  error_spans: "Mark the errors in this translation. Then score it.",
 };
 
 /** The path of each stage in study.toml: "" for a study with one question, else stage.0, stage.1 … */
@@ -165,7 +165,7 @@ function stepsField(at, fixed, render) {
     change({ values: draft.values, automatic_model: true }, { now: true });
     render({});
   });
-  return labelled({ label: "Answers", help: "The strength of a preference makes each comparison worth more.", path: at("steps"), control });
+  return labelled({ label: "Answers", help: "The strength of a preference makes each comparison more informative.", path: at("steps"), control });
 }
 
 /** The study's own words for the strengths of a preference; the page's language has words for them too. */
@@ -182,7 +182,7 @@ function strengthWords(at, fixed) {
       valuesChanged();
     });
   }
-  return labelled({ label: "Words for the strengths (optional)", help: "Leave empty for the usual words, in the language of the page.", path: at("labels"), control: h("div", { class: "n-ends" }, inputs), inputs });
+  return labelled({ label: "Words for the strengths (optional)", help: "Leave empty for the default words, in the language of the page.", path: at("labels"), control: h("div", { class: "n-ends" }, inputs), inputs });
 }
 
 /** A short form of the MQM typology. */
@@ -417,7 +417,7 @@ function shownColumns(render) {
     "div",
     { class: "n-stack", "data-path": path },
     h("p", { class: "n-label" }, "What annotators see of an item"),
-    h("p", { class: "small muted" }, "In this order. Source and reference have a place of their own, beside the items; here you can change their heading and format."),
+    h("p", { class: "small muted" }, "In this order. Source and reference are always shown beside the items; here you can change their heading and format."),
     h("div", { class: "m-scroll n-scroll", tabindex: "0", role: "region", "aria-label": "Columns that annotators see" }, table),
     free.length ? labelled({ label: "Show another column", control: add, hideLabel: true }) : null,
     telling.map((words) => h("p", { class: "m-notice", role: "status" }, words)),
@@ -436,7 +436,7 @@ function displayOptions(render) {
     names.includes("reference") ? null : textField({ label: "Heading above the reference", help: "Where items have a reference.", path: "page.reference_label", placeholder: "Reference", maxlength: 200 }),
     checkField({ label: "Show the number of a slider", path: "page.show_value", fallback: true }),
     checkField({ label: "Re-sort side-by-side sliders while they are moved", path: "page.sort_live" }),
-    media.needed || get("page.sync_audio") ? checkField({ label: "One player for the recordings of a task", help: "Switching from one recording to another goes on at the same position.", path: "page.sync_audio" }) : null,
+    media.needed || get("page.sync_audio") ? checkField({ label: "One player for the recordings of a task", help: "Switching from one recording to another continues at the same position.", path: "page.sync_audio" }) : null,
     media.needed || get("page.must_play") ? checkField({ label: "Audio and video must be played to the end before an answer", path: "page.must_play" }) : null,
   );
 }

@@ -57,13 +57,13 @@ function toggled(label, help, path, blank, render) {
 }
 
 function panelSection(forms, render) {
-  const { box, element } = toggled("Participants come from a panel", "The panel adds the participant's id to the link, and gets participants back with a code or an address.", "link", { participant_parameter: "PROLIFIC_PID" }, render);
+  const { box, element } = toggled("Participants come from a panel", "The panel adds the participant's id to the link, and participants return to it by a code or a link.", "link", { participant_parameter: "PROLIFIC_PID" }, render);
   const parts = box.checked ? [generated(forms, "link", ["completed", "screened_out", "failed"]), details("Names of the link's parameters", {}, generated(forms, "link", ["participant_parameter", "study_parameter", "session_parameter", "study_id", "pattern", "signed"]))] : [];
   return details("Panel", { open: box.checked, note: "any provider that sends participants by a link" }, element, parts);
 }
 
 function prolificSection(forms, render) {
-  const { box, element } = toggled("Run this study on Prolific", "Steelyard creates the study on Prolific, and pays approved participants when you say so.", "prolific", { places: 20 }, render);
+  const { box, element } = toggled("Run this study on Prolific", "Steelyard creates the study on Prolific, and pays approved participants after you confirm.", "prolific", { places: 20 }, render);
   const needs = h("ol", { class: "n-list" }, h("li", {}, "A server that participants can reach, with its public address below."), h("li", {}, "Your API token in the server's environment, as STEELYARD_PROLIFIC_TOKEN."), h("li", {}, "A number of tasks per annotator (above) and the pay (step 3), from which the reward follows."));
   const names = forms.sections.prolific.map(({ name }) => name);
   const main = ["places", "url", "reward", "countries", "languages"];
@@ -168,7 +168,7 @@ function links(sharing, fresh, url, load, announce) {
     details(
       "Personal invitations",
       { open: !sharing.is_open || fresh.length > 0 || invited.length > 0 },
-      labelled({ label: "Names", help: "One per line. Each gets a link of their own, which works on any device.", control: names }),
+      labelled({ label: "Names", help: "One per line. Each person gets a personal link, which works on any device.", control: names }),
       inviteThem,
       fresh.length ? h("div", { class: "n-stack" }, fresh.map(({ annotator, link }) => copyRow(annotator, link)), button("Download as CSV", () => download(fresh))) : null,
       invited.length ? h("ul", { class: "n-invited" }, invited) : null,
@@ -179,7 +179,7 @@ function links(sharing, fresh, url, load, announce) {
       copyRow("Study URL for Prolific", sharing.prolific_link),
       h("p", { class: "small muted" }, "Choose “I'll use URL parameters” on Prolific; it fills in the parts in brackets. Completion codes: set them below under Panel, or they are created by Steelyard if it runs the study on Prolific."),
       sharing.panel_link ? copyRow("Link for any panel", sharing.panel_link) : null,
-      sharing.panel_link ? h("p", { class: "small muted" }, "The panel replaces the words in capitals; only the participant is required.") : h("p", { class: "small muted" }, "Participants are recognised by these links once “Participants come from a panel” is on, below."),
+      sharing.panel_link ? h("p", { class: "small muted" }, "The panel replaces the words in capitals; only the participant is required.") : h("p", { class: "small muted" }, "These links identify participants once “Participants come from a panel” is switched on below."),
     ),
   ].filter(Boolean);
 }
