@@ -103,6 +103,16 @@ def test_a_rung_of_comparisons_must_be_better_by_two_standard_errors():
     assert gains(np.array([[2.0, 1.0, 2.0, 1.0], np.zeros(4)]), 1)
 
 
+def test_annotators_who_often_answer_with_a_tie_do_not_count_as_careless():
+    """Half of the annotators answer with a tie nearly always, but their decisions are as good as anybody's."""
+    rng = np.random.default_rng(0)
+    data, _ = compared(rng, items=15, people=12, each=40)
+    is_tie = (data.annotator < 6) & (rng.random(len(data)) < 0.85)
+    choice = chosen(replace(data, outcome=np.where(is_tie, 0, data.outcome).astype(np.int8)))
+    assert choice.rung == "none"
+    assert choice.tried == ("none", "slope", "random")
+
+
 def test_the_fit_says_which_differences_it_models_and_why():
     data, _ = rated(np.random.default_rng(1), bias=0.15, use=0.5, each=8)
     fit, _ = warned_by(data)

@@ -118,7 +118,8 @@ class Chain:
     def collect(self, burn_in: int, draws: int) -> Trace:
         """Discard `burn_in` sweeps, then return the trace of `draws` more."""
         rows, n_responders = self.problem.rows, len(self.crowd.line)
-        sizes = (len(rows.ratings.item), len(rows.pairs.left), len(rows.tuples.responder), len(rows.ratings.item))
+        n_ratings, n_pairs = len(rows.ratings.item), len(rows.pairs.left)
+        sizes = (n_ratings, n_pairs, len(rows.tuples.responder), n_ratings, n_pairs)
         trace = Trace(
             x=np.empty((draws, len(self.draw.x))),
             population=np.empty((draws, *self.crowd.population.shape)),

@@ -264,6 +264,6 @@ def run(rng: np.random.Generator, problem: Problem, draw: Draw, crowd: Crowd, tr
         if len(trace.score[0]):
             predict_ratings(problem, draw, crowd, trace.score[3], trace.score[0])
         if len(trace.score[1]):
-            score_pairs(problem, draw, crowd, trace.score[1])
+            score_pairs(problem, draw, crowd, trace.score[1], trace.score[4])
         if len(trace.score[2]):
             score_tuples(problem, draw, crowd, trace.score[2])

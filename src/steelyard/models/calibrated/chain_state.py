@@ -106,8 +106,8 @@ class Trace(NamedTuple):
     """Records of the draws: locations, population parameters, common unknowns and weights of covariates by draw.
 
     `line` has sums and sums of squares, by responder, of intercept, slope, noise sd, lapse rate and whether random.
-    `score` has sums for the rows that are held out: predictive densities of ratings, comparisons and tuples, and
-    expected answers of ratings; empty if no rows are held out.
+    `score` has sums for the rows that are held out: predictive densities of ratings, comparisons and tuples, expected
+    answers of ratings, and predictive probabilities of the winners of comparisons; empty if no rows are held out.
     """
 
     x: FloatArray
@@ -115,4 +115,4 @@ class Trace(NamedTuple):
     common: FloatArray
     weights: FloatArray
     line: FloatArray
-    score: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+    score: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]

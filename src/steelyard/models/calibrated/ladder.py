@@ -5,8 +5,9 @@ held-out judgments (cross-validation), and two questions are asked.
 
 1. Do differences beyond bias help to locate the items? The *answers* must be predicted better than with bias alone,
    each annotator's errors relative to that annotator's usual error: predicting that somebody's answers hardly vary is
-   not the same as knowing where the items lie. The outcomes of comparisons, choices and rankings must be predicted
-   better by more than two standard errors: one is exceeded by chance in up to one study of six.
+   not the same as knowing where the items lie. The winners of comparisons, choices and rankings must be predicted
+   better by more than two standard errors: one is exceeded by chance in up to one study of six. Ties do not count here:
+   predicting that somebody often answers with a tie is not the same as knowing where the items lie, either.
 2. Which of them? The fullest rung whose predictive density is within one standard error (over annotators) of the best
    one. Pooling makes an unneeded difference cheap, while a crowd whose careless annotators are not modelled gets
    intervals that are too narrow.
@@ -94,16 +95,16 @@ def choose_rung(evidence: Evidence, camps: Opposition, seed: np.random.SeedSeque
     sample_seed, fold_seed = seed.spawn(2)
     if evidence.n_rows > MOST_ROWS:
         evidence = evidence.sample(MOST_ROWS, FEW_ANNOTATORS, np.random.default_rng(sample_seed))
-    errors, log_losses = _cross_validate(evidence, names, fold_seed)
+    errors, log_losses, directions = _cross_validate(evidence, names, fold_seed)
     error = {name: each / errors[0] for name, each in zip(names, errors, strict=True)}
     chosen = fullest(log_losses)
-    is_better = errors[chosen] < errors[0] if is_rated else gains(log_losses, chosen)
+    is_better = errors[chosen] < errors[0] if is_rated else gains(directions, chosen)
     return Choice(names[chosen] if is_better else names[0], error)
 
 
-def gains(log_losses: FloatArray, rung: int) -> bool:
-    """Return whether a rung's log loss is lower than the simplest rung's by more than two standard errors."""
-    difference = log_losses[0] - log_losses[rung]
+def gains(losses: FloatArray, rung: int) -> bool:
+    """Return whether a rung's loss (rungs × annotators) is more than two standard errors below the simplest one's."""
+    difference = losses[0] - losses[rung]
     return bool(difference.sum() > 2 * np.sqrt(len(difference)) * difference.std(ddof=1))
 
 
@@ -118,27 +119,33 @@ def fullest(log_losses: FloatArray) -> int:
 
 def _cross_validate(
     evidence: Evidence, names: Sequence[str], seed: np.random.SeedSequence
-) -> tuple[list[float], FloatArray]:
-    """Return the error of every rung's predictions of answers, and its log loss by annotator, over held-out rows."""
+) -> tuple[list[float], FloatArray, FloatArray]:
+    """Return the error of every rung's predictions of answers and winners, over held-out rows.
+
+    Also its log loss by annotator: of whole judgments, and of the winners of comparisons, choices and rankings.
+    """
     fold_seed, *starts = seed.spawn(6)
     folds = _folds(evidence, np.random.default_rng(fold_seed))
     estimate = simple_estimate(evidence)
     jobs = [(name, fold, start) for fold, start in zip(folds, starts, strict=False) for name in names]
 
-    def predicted(job: tuple[str, HoldOut, np.random.SeedSequence]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def predicted(job: tuple[str, HoldOut, np.random.SeedSequence]) -> tuple[FloatArray, ...]:
         name, fold, start = job
         chain = Chain(evidence, np.random.default_rng(start), RUNGS[name], held_out=fold, estimate=estimate)
         trace = chain.collect(BURN_IN, DRAWS)
-        masks = (fold.ratings, fold.pairs, fold.tuples, fold.ratings)
-        *chances, answer = (score[mask] / DRAWS for score, mask in zip(trace.score, masks, strict=True))
-        rated, compared = (-np.log(np.maximum(part, 1e-12)) for part in (chances[0], np.concatenate(chances[1:])))
-        return (answer - evidence.ratings.value[fold.ratings]) ** 2, rated, compared
+        masks = (fold.ratings, fold.pairs, fold.tuples, fold.ratings, fold.pairs)
+        rating, pair, order, answer, winner = (
+            score[mask] / DRAWS for score, mask in zip(trace.score, masks, strict=True)
+        )
+        chances = (rating, np.concatenate([pair, order]), np.concatenate([winner, order]))
+        losses = [-np.log(np.maximum(chance, 1e-12)) for chance in chances]
+        return (answer - evidence.ratings.value[fold.ratings]) ** 2, *losses
 
     with ThreadPoolExecutor(2) as threads:
         parts = list(threads.map(predicted, jobs))
-    squares, rated, compared = (
+    squares, rated, compared, winners = (
         [np.concatenate([part[which] for part in parts[at :: len(names)]]) for at in range(len(names))]
-        for which in range(3)
+        for which in range(4)
     )
     of_rating = np.repeat(np.arange(len(evidence.annotator)), np.diff(evidence.ratings.first))
     raters = np.concatenate([of_rating[fold.ratings] for fold in folds])
@@ -150,10 +157,11 @@ def _cross_validate(
         ]
     )
     usual = _usual_error(squares[0], raters)
-    errors = [float((square / usual).sum() / 2 + log.sum()) for square, log in zip(squares, compared, strict=True)]
+    errors = [float((square / usual).sum() / 2 + log.sum()) for square, log in zip(squares, winners, strict=True)]
     who = np.unique(evidence.annotator[np.concatenate([raters, judges])], return_inverse=True)[1]
     losses = [np.bincount(who, np.concatenate(both)) for both in zip(rated, compared, strict=True)]
-    return errors, np.array(losses)
+    directions = [np.bincount(who[len(raters) :], each, minlength=len(losses[0])) for each in winners]
+    return errors, np.array(losses), np.array(directions)
 
 
 def _usual_error(squares: FloatArray, who: NDArray[np.integer]) -> FloatArray:

@@ -38,8 +38,11 @@ def predict_ratings(problem: Problem, draw: Draw, crowd: Crowd, answer: FloatArr
 
 
 @compiled_part
-def score_pairs(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -> None:
-    """Add up the predictive probabilities of the comparisons that are held out."""
+def score_pairs(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray, direction: FloatArray) -> None:
+    """Add up the predictive probabilities of the comparisons that are held out, and of the winners of decided ones.
+
+    The probability of a winner is given that one is named; for ties, 1 is added.
+    """
     left, right, responder, outcome, _, _ = problem.rows.pairs
     cuts = draw.cuts[0]
     guess = guessing_chance(cuts)
@@ -49,6 +52,11 @@ def score_pairs(problem: Problem, draw: Draw, crowd: Crowd, score: FloatArray) -
             middle = exp(crowd.line[r, LOG_SLOPE]) * (draw.x[left[m]] - draw.x[right[m]])
             chance = pair_chance(middle, problem.whole.pairs.outcome[m], cuts)
             score[m] += (1.0 - draw.lapse_rate[r]) * chance + draw.lapse_rate[r] * guess
+            sign = np.sign(problem.whole.pairs.outcome[m])
+            win, loss = below(sign * middle - cuts[0]), below(-sign * middle - cuts[0])
+            lapses = draw.lapse_rate[r] * guess * len(cuts)
+            win, loss = (1.0 - draw.lapse_rate[r]) * win + lapses, (1.0 - draw.lapse_rate[r]) * loss + lapses
+            direction[m] += win / (win + loss) if sign != 0 and win + loss > 0.0 else 1.0
 
 
 @compiled_part

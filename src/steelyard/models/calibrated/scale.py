@@ -13,7 +13,8 @@ from pydantic import Field
 from scipy import special
 
 from steelyard.errors import ConvergenceWarning, SteelyardWarning
-from steelyard.models.calibrated.checks import judgment_warnings, opposition
+from steelyard.models.calibrated.assignment import Assignment, check_assignment
+from steelyard.models.calibrated.checks import Opposition, judgment_warnings, opposition
 from steelyard.models.calibrated.covariates import Covariates
 from steelyard.models.calibrated.evidence import Evidence
 from steelyard.models.calibrated.gibbs_kernels import typical_response
@@ -100,9 +101,8 @@ class CalibratedScale(Model):
         self.check_kind(observations)
         evidence = Evidence.of(self.name, observations, gold, covariates)
         choice_seed, chain_seed, prediction_seed = np.random.SeedSequence(self.seed).spawn(3)
-        effects = self.annotator_effects
-        camps = opposition(evidence)
-        choice = choose_rung(evidence, camps, choice_seed) if effects == "auto" else Choice(effects)
+        camps, assignment = opposition(evidence), check_assignment(evidence)
+        choice = self._choice(evidence, camps, assignment, choice_seed)
         posterior = sample(evidence, RUNGS[choice.rung], self.draws, chain_seed)
         scale = _Scaled.of(posterior, self.level)
         judgments, annotators = count_by_item(observations, *observations.incidence())
@@ -131,7 +131,11 @@ class CalibratedScale(Model):
             .otherwise("interval")
             .alias("interval")
         )
-        alarms = self._alarms(posterior, judgment_warnings(evidence, camps, observations.annotators), score, sd)
+        checks = (
+            *judgment_warnings(evidence, camps, observations.annotators),
+            *assignment.warnings(evidence, posterior.line()[0][0], is_corrected=RUNGS[choice.rung].bias),
+        )
+        alarms = self._alarms(posterior, checks, score, sd)
         return Fit(
             self.name,
             self.settings(),
@@ -142,6 +146,14 @@ class CalibratedScale(Model):
             posterior.diagnostics.converged,
             aligned_draws(table, observations.items, draws),
         )
+
+    def _choice(
+        self, evidence: Evidence, camps: Opposition, assignment: Assignment, seed: np.random.SeedSequence
+    ) -> Choice:
+        """Choose which differences between annotators are modelled, unless they are set."""
+        if self.annotator_effects != "auto":
+            return Choice(self.annotator_effects)
+        return Choice("none") if assignment.is_confounded else choose_rung(evidence, camps, seed)
 
     def _alarms(
         self, posterior: Posterior, others: tuple[str, ...], score: FloatArray, sd: FloatArray
