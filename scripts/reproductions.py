@@ -165,7 +165,8 @@ def _picture(one: Reproduction) -> tuple[str, bytes] | None:
 
 
 def _sentence(text: str) -> str:
-    text = text[0].upper() + text[1:]
+    if text[0].isascii():  # ε and other symbols stay as they are
+        text = text[0].upper() + text[1:]
     return text if text.endswith((".", "…")) else f"{text}."
 
 

@@ -24,7 +24,7 @@ EXPERTS = 6
 """The gold is their mean."""
 
 SINGLE = "the paper does not say what a single non-expert is: here the k-th rating of every headline, over ten k"
-WORKERS = "the other reading: a worker is a non-expert, on the headlines they rated"
+WORKERS = "alternative interpretation: each worker is a non-expert, evaluated on the headlines that they rated"
 FIVE = "adjusted from the mean of six experts, the gold, to the paper's means of five"
 
 

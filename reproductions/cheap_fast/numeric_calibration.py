@@ -79,7 +79,7 @@ class NumericCalibration(Experiment):
                 100 * self._pooled_gain(affect),
                 published=PUBLISHED,
                 unit="points",
-                why="another reading: an annotator has one bias and one noise for all emotions",
+                why="alternative interpretation: an annotator has one bias and one noise level for all emotions",
             )
         )
         return Outcome(

@@ -120,7 +120,8 @@ NOTES = (
     "simulated: items N(0, 1.5²), random pairs, 20 annotators, ties in either case; ρ with the true scores.",
     "comparisons needed: those with strengths over those without, at equal mean correlation, averaged over the "
     "correlations that both reach; intervals by a bootstrap over splits or trials.",
-    "strengths are used as by default: left out when they are unrelated to the scores. Shuffled strengths are permuted "
+    "strengths are used with the default settings: they are ignored if they are unrelated to the scores. Shuffled "
+    "strengths are permuted "
     "among the votes for the same side.",
 )
 

@@ -1,4 +1,4 @@
-"""§4.5 and §5: what one more comparison of top outputs that never met does."""
+"""§4.5 and §5: the effect of comparing top outputs that were not compared before."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class FollowUp(Experiment):
                 unit="%",
                 why="not in the paper; if answers are consistent, exactly one undominated output remains",
             ),
-            Claim("comparisons it adds per source", rows[1][1] - rows[0][1], why="the paper: one more comparison"),
+            Claim("comparisons it adds per source", rows[1][1] - rows[0][1], why="the paper needs one more comparison"),
             Claim("mean r of the ranks, tournament alone", rows[0][2]),
             Claim("mean r of the ranks, with follow-up", rows[1][2]),
         )
