@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from polars.testing import assert_frame_equal
 
 from steelyard.analysis.analysis import AnalysisReader
+from steelyard.analysis.annotators import annotator_table
 from steelyard.analysis.history import HistoryReader, history_of, observations_of
 from steelyard.study.forgetting import forget
 from tests.study.test_random_lives import STEPS, Life
@@ -33,6 +35,12 @@ def assert_same_observations(analysis, study):
             assert np.array_equal(getattr(observations[criterion], name), getattr(part, name)), name
 
 
+def assert_same_annotators(analysis):
+    history, study = analysis.history, analysis.study
+    table = annotator_table(history, study, analysis._collectors.annotators)
+    assert_frame_equal(table, annotator_table(history, study), rel_tol=1e-12, abs_tol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("protocol", "design", "seed"),
     [
@@ -51,11 +59,15 @@ def test_reading_little_by_little_equals_reading_at_once(make_study, tmp_path, p
             history = reader.read()
             assert_same_history(history, history_of(life.study))
             assert history.records == tuple(life.study.stream_judgments())
-            assert_same_observations(analyses.read(), life.study)
+            analysis = analyses.read()
+            assert_same_observations(analysis, life.study)
+            assert_same_annotators(analysis)
     before = reader.changes
     forget(life.study, "ann-1")
     assert_same_history(reader.read(), history_of(life.study))
-    assert_same_observations(analyses.read(), life.study)
+    analysis = analyses.read()
+    assert_same_observations(analysis, life.study)
+    assert_same_annotators(analysis)
     assert reader.changes != before
     life.study.close()
 

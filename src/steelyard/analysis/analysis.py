@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from steelyard.analysis.annotators import annotator_table
+from steelyard.analysis.annotators import AnnotatorReader, annotator_table
 from steelyard.analysis.carelessness import careless_signals
 from steelyard.analysis.history import History, HistoryReader, history_of, observations_of
 from steelyard.analysis.kinds import KindAgreement, agreement_by_kind
@@ -48,10 +48,20 @@ class Collectors:
         self._study = study
         self._protocols = {stage.name: stage.protocol for stage in study.config.stages}
         self._by_key: dict[tuple[str, str | None], tuple[ObservationCollector, int]] = {}
+        self._annotators: AnnotatorReader | None = None
 
     def restart(self) -> None:
         """Forget all observations."""
         self._by_key.clear()
+        self._annotators = None
+
+    @property
+    def annotators(self) -> AnnotatorReader:
+        """What the table of annotators needs of each judgment."""
+        if self._annotators is None:
+            # Not at the beginning: it imports modules that the first figures do not need.
+            self._annotators = AnnotatorReader(self._study)
+        return self._annotators
 
     def observations(self, judgments: Sequence[Judgment], kind: str, stage: str | None) -> dict[str, Observations]:
         """Return the observations of the judgments that count, which continue those of the last call."""
@@ -191,7 +201,8 @@ class Analysis:
     @cached_property
     def annotators(self) -> pl.DataFrame:
         """The table of annotators, people and models, under their names outside the study."""
-        table = annotator_table(self.history, self.study)
+        reader = None if self._collectors is None else self._collectors.annotators
+        table = annotator_table(self.history, self.study, reader)
         for extra in (self.rater_effects.by_annotator(), self._careless_signals()):
             table = table.join(extra, on="annotator", how="left", maintain_order="left")
         return self.names.frame(table).with_columns(self.names.column("copies"))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 
 from steelyard.analysis.history import TIME, History, observations_of
 from steelyard.models.labels.majority import wilson
-from steelyard.records import ABOUT_ANNOTATORS, Judgment
+from steelyard.observations import Index, Observations
+from steelyard.records import ABOUT_ANNOTATORS
 from steelyard.reliability.annotators import with_themselves
 from steelyard.study import Study
-from steelyard.study.quality import annotator_signals
+from steelyard.study.observing import ObservationCollector
+from steelyard.study.quality import SignalReader, annotator_signals
 
 _WORK = {
     "annotator": pl.String,
@@ -31,7 +33,7 @@ _WORK = {
 }
 
 
-def annotator_table(history: History, study: Study) -> pl.DataFrame:
+def annotator_table(history: History, study: Study, reader: AnnotatorReader | None = None) -> pl.DataFrame:
     """Return a row for each annotator, people before models, the busiest first.
 
     Models have the columns of their work and of their agreement with people; rules about speed are not for them.
@@ -44,26 +46,53 @@ def annotator_table(history: History, study: Study) -> pl.DataFrame:
     rests on) and `measure`; `bias` and `noise` (mean and sd of the difference from the others' mean, ratings only);
     `self_consistency` and `repeats`; `accuracy` in `checks` questions with known answers, with its interval; and the
     signals of `steelyard.quality.signals`. Agreement is with people who are not excluded, so that an excluded
-    annotator can be compared with the others.
+    annotator can be compared with the others. A `reader` that has read an earlier history of the same judgments reads
+    only the new ones.
     """
+    reader = reader or AnnotatorReader(study)
+    reader.read(history)
     models = set(study.judges.names())
     work = _work(history, models)
-    stages, items, excluded = study.config.stages, study.items, set(history.excluded)
-    people_signals = annotator_signals(stages, items, history.records, excluded, study.config.page)
+    people_signals = reader.signals.table(study.items, set(history.excluded))
     model_signals = _with_people(study, history, models)
     for extra in (
         pl.concat([people_signals, model_signals], how="diagonal").drop("judgments"),
-        with_themselves(observations_of(study, _first_and_repeated(history))),
+        with_themselves(reader.repeated(history)),
         checked(study.quality.check_results()),
     ):
         work = work.join(extra, on="annotator", how="left", maintain_order="left")
     return work
 
 
-def _first_and_repeated(history: History) -> Iterator[Judgment]:
-    purposes = {"judgment", "overlap", "repeat"}
-    yield from history.about_items(repeats=True)
-    yield from (judgment for judgment in history.model_records if judgment.purpose in purposes)
+class AnnotatorReader:
+    """What `annotator_table` gathers judgment by judgment, kept from one table to the next."""
+
+    def __init__(self, study: Study) -> None:
+        stages = study.config.stages
+        self._study = study
+        self._repeated = ObservationCollector(
+            stages[0].protocol.kinds[0], {stage.name: stage.protocol for stage in stages}
+        )
+        self._size = 0
+        self.signals = SignalReader(stages, study.config.page)
+
+    def read(self, history: History) -> None:
+        """Read the judgments by people that were added since the last call."""
+        new = history.records[self._size :]
+        self._size = len(history.records)
+        self.signals.add(new, self._study.items)
+        self._repeated.add(judgment for judgment in new if judgment.purpose in _FIRST_AND_REPEATED)
+
+    def repeated(self, history: History) -> dict[str, Observations]:
+        """Return the answers of people and models about items, with repeats."""
+        by_models = [judgment for judgment in history.model_records if judgment.purpose in _FIRST_AND_REPEATED]
+        if by_models:
+            return observations_of(self._study, [*history.about_items(repeats=True), *by_models])
+        return self._repeated.observations(Index([item.id for item in self._study.items]))
+
+
+_FIRST_AND_REPEATED = {"judgment", "overlap", "repeat"}
+"""Purposes of answers about items."""
 
 
 def _with_people(study: Study, history: History, models: set[str]) -> pl.DataFrame:

@@ -62,18 +62,36 @@ def signals(
     letters
         Number of letters of each item's text and of everything displayed with it.
     """
-    work_of: defaultdict[str, _Work] = defaultdict(_Work)
-    for judgment in judgments:
-        if judgment.annotator and not judgment.imported:
-            work_of[judgment.annotator].add(judgment, protocols[judgment.stage], letters)
-    rows = [work.row(name) for name, work in work_of.items()]
-    result = pl.DataFrame(rows, schema=_SCHEMA, orient="row").sort(["judgments", "annotator"], descending=[True, False])
-    n_annotators = len(work_of) or 1
-    one_sided = [
-        bool(work.p_value() is not None and (work.p_value() or 0) < ONE_SIDED_P / n_annotators)
-        for work in (work_of[name] for name in result["annotator"])
-    ]
-    return result.with_columns(pl.Series("one_sided", one_sided, dtype=pl.Boolean))
+    counts = SignalCounts(protocols)
+    counts.add(judgments, letters)
+    return counts.table()
+
+
+class SignalCounts:
+    """What `signals` counts, from judgments that arrive little by little."""
+
+    def __init__(self, protocols: Mapping[str, Protocol]) -> None:
+        self._protocols = protocols
+        self._work_of: defaultdict[str, _Work] = defaultdict(_Work)
+
+    def add(self, judgments: Iterable[Judgment], letters: Mapping[str, int]) -> None:
+        """Count more judgments; `letters` as for `signals`."""
+        for judgment in judgments:
+            if judgment.annotator and not judgment.imported:
+                self._work_of[judgment.annotator].add(judgment, self._protocols[judgment.stage], letters)
+
+    def table(self) -> pl.DataFrame:
+        """Return the signals of all judgments so far."""
+        rows = [work.row(name) for name, work in self._work_of.items()]
+        result = pl.DataFrame(rows, schema=_SCHEMA, orient="row").sort(
+            ["judgments", "annotator"], descending=[True, False]
+        )
+        n_annotators = len(self._work_of) or 1
+        one_sided = [
+            bool(work.p_value() is not None and (work.p_value() or 0) < ONE_SIDED_P / n_annotators)
+            for work in (self._work_of[name] for name in result["annotator"])
+        ]
+        return result.with_columns(pl.Series("one_sided", one_sided, dtype=pl.Boolean))
 
 
 class _Work:

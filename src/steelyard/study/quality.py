@@ -20,7 +20,7 @@ from steelyard.study.display import reading_length
 from steelyard.study.fitting import kind_for
 from steelyard.study.judges import people_only
 from steelyard.study.judgments import effective_judgments
-from steelyard.study.observing import collect
+from steelyard.study.observing import ObservationCollector
 from steelyard.study.quality_state import CheckStatus
 from steelyard.study.state import StudyState
 from steelyard.study.status import status_of
@@ -50,18 +50,39 @@ def annotator_signals(
 
     Excluded annotators are compared with the others, but the others are not compared with them.
     """
-    # Not at the top: these import scipy.stats and numba, which take longer than everything else in a study.
-    from steelyard.quality.signals import signals
-    from steelyard.reliability.annotators import with_others
+    reader = SignalReader(stages, page)
+    reader.add(judgments, items)
+    return reader.table(items, excluded)
 
-    protocols = {stage.name: stage.protocol for stage in stages}
-    letters = {item.id: reading_length(item, page) for item in items}
-    index = Index([item.id for item in items])
-    about_items = [judgment for judgment in judgments if judgment.purpose not in ABOUT_ANNOTATORS]
-    kinds = dict.fromkeys(stage.protocol.kinds[0] for stage in stages)
-    tables = [with_others(collect(kind, about_items, protocols, index), excluded) for kind in kinds]
-    others = pl.concat(tables, how="diagonal").unique("annotator", maintain_order=True)
-    return signals(judgments, protocols, letters).join(others, on="annotator", how="left", maintain_order="left")
+
+class SignalReader:
+    """What `annotator_signals` returns, from judgments that arrive little by little: each is read once."""
+
+    def __init__(self, stages: Sequence[Stage], page: Page) -> None:
+        # Not at the top: this imports scipy.stats and numba, which take longer than everything else in a study.
+        from steelyard.quality.signals import SignalCounts
+
+        protocols = {stage.name: stage.protocol for stage in stages}
+        kinds = dict.fromkeys(stage.protocol.kinds[0] for stage in stages)
+        self._page = page
+        self._collectors = [ObservationCollector(kind, protocols) for kind in kinds]
+        self._counts = SignalCounts(protocols)
+
+    def add(self, judgments: Sequence[Judgment], items: Sequence[Item]) -> None:
+        """Read more judgments."""
+        self._counts.add(judgments, {item.id: reading_length(item, self._page) for item in items})
+        about_items = [judgment for judgment in judgments if judgment.purpose not in ABOUT_ANNOTATORS]
+        for collector in self._collectors:
+            collector.add(about_items)
+
+    def table(self, items: Sequence[Item], excluded: set[str]) -> pl.DataFrame:
+        """Return the signals of all judgments so far."""
+        from steelyard.reliability.annotators import with_others
+
+        index = Index([item.id for item in items])
+        tables = [with_others(collector.observations(index), excluded) for collector in self._collectors]
+        others = pl.concat(tables, how="diagonal").unique("annotator", maintain_order=True)
+        return self._counts.table().join(others, on="annotator", how="left", maintain_order="left")
 
 
 class Quality:
