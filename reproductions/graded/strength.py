@@ -115,14 +115,14 @@ class Strength(Experiment):
 
 
 NOTES = (
-    "recorded votes: 1,150 votes on five grades about four systems (Wang et al., 2023). Each split scores growing "
-    f"parts of the votes, and correlates the four scores with those of {HELD_OUT} other votes, without strengths.",
-    "simulated: items N(0, 1.5²), random pairs, 20 annotators, ties in either case; ρ with the true scores.",
-    "comparisons needed: those with strengths over those without, at equal mean correlation, averaged over the "
-    "correlations that both reach; intervals by a bootstrap over splits or trials.",
+    "the recorded data are 1,150 votes in five grades on four systems (Wang et al., 2023). Increasing numbers of votes "
+    f"are scored, and the four scores are correlated with those of {HELD_OUT} other votes, without strengths.",
+    "simulated items are N(0, 1.5²), compared in random pairs by 20 annotators; ties are used with and without "
+    "strengths. The scores are correlated with the true scores.",
+    "the comparisons needed with strengths are divided by those needed without strengths, at equal mean correlation, "
+    "averaged over the correlations that both reach. Intervals come from a bootstrap over splits or trials.",
     "strengths are used with the default settings: they are ignored if they are unrelated to the scores. Shuffled "
-    "strengths are permuted "
-    "among the votes for the same side.",
+    "strengths are permuted among the votes for the same side.",
 )
 
 

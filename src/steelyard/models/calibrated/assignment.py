@@ -1,8 +1,8 @@
-"""Do annotators differ, or the items that they were given?
+"""Test of whether differences between annotators are due to the items that they were given.
 
-Subtracting an annotator's bias is right if items were assigned to annotators at random. If somebody was given the good
-items, that person's high ratings are not a bias, and correcting them makes the scores worse than means. Items rated by
-several annotators show which of the two it is: biases estimated from differences within items do not depend on the
+Subtracting an annotator's bias is right if items were assigned to annotators at random. If one annotator was given the
+best items, their high ratings are not a bias, and correcting them makes the scores worse than means. Items rated by
+several annotators distinguish the two cases: biases estimated from differences within items do not depend on the
 assignment of items, those estimated from all ratings do. The two are compared as in Hausman's test (1978).
 """
 
