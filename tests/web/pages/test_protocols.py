@@ -266,12 +266,12 @@ WAYS: dict[str, tuple[Way, Way, Way]] = {
     ),
     "pairwise-criteria": labelled(
         ["A is better", "About the same"],
-        ["1", "2"],
+        ["1", "0"],
         lambda items: {"adequacy": {"winner": items[0]}, "fluency": {"winner": None}},
     ),
     "pairwise-graded": (
         giving(labels_by_pointer("B is slightly better"), lambda items: {"winner": items[1], "strength": 1}),
-        giving(keys("1"), lambda items: {"winner": items[0], "strength": 3}),
+        giving(keys("1", "0", "4"), lambda items: {"winner": items[1], "strength": 1}),
         giving(labels_by_pointer("About the same"), lambda items: {"winner": None}),
     ),
     "best-worst": (best_worst_by_pointer, best_worst_by_keyboard, best_worst_by_pointer),

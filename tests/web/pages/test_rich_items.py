@@ -134,7 +134,7 @@ def test_long_answers_scroll_in_step_and_the_choices_stay_in_view(server, judge)
     page = person.page
     places = "[...document.querySelectorAll('.scrolls')].map(b => b.scrollTop / (b.scrollHeight - b.clientHeight))"
     person.press("?")
-    # The example has the same answers as the task: there, the key 2 is not the second card.
+    # The example has its answers below the texts, as the task.
     person.says("Click an answer or press its key.")
     person.press("Escape")
     choices = page.locator("main .step").all()
@@ -150,7 +150,10 @@ def test_long_answers_scroll_in_step_and_the_choices_stay_in_view(server, judge)
     person.press("Home")
     page.wait_for_function(f"() => {places}[0] < 0.02")
     assert page.evaluate(places)[1] > 0.98
-    person.press("1")
+    # The same keys as on cards: 1 and 2, 0 between them, and arrows.
+    for pressed, words in (("2", "B is better"), ("0", "About the same"), ("ArrowLeft", "A is better")):
+        person.press(pressed)
+        assert page.locator("main .step:has(input:checked) .step-words").inner_text() == words
     person.submit()
     person.saved()
     (answer,) = log_of(server, "chat", "judgment", "reader")

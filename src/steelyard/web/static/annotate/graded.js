@@ -65,7 +65,7 @@ function graded(task, page, changed) {
     key(event) {
       const focused = rows.find(({ control }) => control.has(event.target))?.control;
       const control = focused ?? unanswered() ?? rows[0].control;
-      if (!control.key(event.key)) return false;
+      if (!control.key(arrowKey(event.key, task.settings, page) ?? event.key)) return false;
       if (names.length) unanswered()?.focus();
       return true;
     },
@@ -73,13 +73,25 @@ function graded(task, page, changed) {
   };
 }
 
-/** From the first item much better to the second much better; a value is "side:strength". */
+/** Without grades, arrows choose a side, as on cards; the digit of that side. */
+function arrowKey(pressed, { steps: count = 3 }, page) {
+  if (count > 3) return null;
+  // In a study that runs from right to left the first card is on the right.
+  const leftFirst = page.direction !== "rtl";
+  return { ArrowLeft: leftFirst ? "1" : "2", ArrowRight: leftFirst ? "2" : "1" }[pressed] ?? null;
+}
+
+/**
+ * From the first item much better to the second much better; a value is "side:strength". As on cards, the key 0 is a
+ * tie, 9 is "both bad", and the other answers are numbered from 1.
+ */
 function gradedOptions({ steps: count = 3, ties, both_bad: bothBad, labels }) {
   const most = (count - 1) / 2;
   const strengths = Array.from({ length: most }, (_, place) => most - place);
   const option = (side, strength) => ({
     // Without grades there is no strength to send.
     value: `${side}:${most > 1 ? strength : 0}`,
+    key: String(side ? most + strength : most - strength + 1),
     face: "",
     words: gradeWords(LETTERS[side], strength, most, labels),
     // Our words run as the page does, though they may begin with a Latin letter.
@@ -87,9 +99,9 @@ function gradedOptions({ steps: count = 3, ties, both_bad: bothBad, labels }) {
   });
   return [
     ...strengths.map((strength) => option(0, strength)),
-    ...(ties === false ? [] : [{ value: TIE, face: "", words: t("About the same") }]),
+    ...(ties === false ? [] : [{ value: TIE, key: "0", face: "", words: t("About the same") }]),
     ...strengths.toReversed().map((strength) => option(1, strength)),
-    ...(bothBad ? [{ value: BAD, face: "", words: t("Both are bad") }] : []),
+    ...(bothBad ? [{ value: BAD, key: "9", face: "", words: t("Both are bad") }] : []),
   ];
 }
 

@@ -12,12 +12,13 @@ export function keysFor(values) {
 }
 
 /**
- * `options` are {value, face, words, dir}: the face is large, the words explain; either may be empty.
+ * `options` are {value, face, words, dir, key}: the face is large, the words explain; either may be empty.
+ * The keys are digits by place unless options have a key of their own.
  * `ends` are words for the two ends where the steps themselves have none.
  */
 export function steps({ name, labelledBy, options, ends = [], changed }) {
   const group = uniqueId("steps");
-  const keys = keysFor(options.map((option) => option.value));
+  const keys = options[0].key ? options.map((option) => option.key) : keysFor(options.map((option) => option.value));
   const inputs = options.map((option, place) =>
     h("input", {
       type: "radio",

@@ -121,7 +121,7 @@ export function workedExample(task, page) {
   }));
   const example = { ...task, items, shared: {} };
   const plain = { cannot_judge: false, comments: false, reading: false, must_play: false };
-  // Long pairs have other keys than cards: the example must have the same.
+  // Long pairs have their answers below the texts: the example must have the same.
   const view = taskView(example, { ...page, ...plain, answersBelow: page.reading }, () => {});
   view.fill(exampleAnswer(example));
   view.element.inert = true;
