@@ -108,3 +108,11 @@ def test_exports_name_nobody_unless_asked(judged, what):
     assert not any(name in named for name in called)
     people = run("export", ".", "--what", "annotators", cwd=judged).stdout
     assert all(name in people for name in (*called, "ann", "bob"))
+
+
+def test_an_item_that_is_set_aside_is_in_status_and_export_and_can_be_asked_again(judged):
+    assert "w1 is set aside" in run("set-aside", ".", "w1", "--reason", "cut off", cwd=judged).stdout
+    assert "w1: cut off" in run("status", ".", cwd=judged).stdout
+    assert "cut off" in run("export", ".", "--what", "scores", cwd=judged).stdout
+    assert "w1 is asked about again" in run("ask-again", ".", "w1", cwd=judged).stdout
+    assert "Set aside: nothing." in run("ask-again", ".", "w1", cwd=judged, code=1).stderr

@@ -16,7 +16,7 @@ from steelyard.designs import Design, NoTask, Pick, Progress
 from tests.designs.helpers import make_items, protocol_of, take
 
 SETTINGS: dict[str, list[tuple[dict[str, Any], int]]] = {
-    "per_item": [({"judgments": 3}, 1), ({"judgments": 2}, 4)],
+    "per_item": [({"judgments": 3}, 1), ({"judgments": 2}, 4), ({"judgments": 2, "document": "document"}, 1)],
     "random_tuples": [({"judgments": 4}, 2), ({"judgments": 6, "annotators_per_task": 2}, 4), ({"judgments": 5}, 5)],
     "match_quality": [
         ({"rounds": 3}, 1),
@@ -120,7 +120,13 @@ def promise(design: Design, size: int) -> Promise:
 
 
 def run(
-    design: Design, size: int, *, people: int = 9, seed: int = 0, lose: float = 0.0
+    design: Design,
+    size: int,
+    *,
+    people: int = 9,
+    seed: int = 0,
+    lose: float = 0.0,
+    before_step: Callable[[int, Progress, list[tuple[str, tuple[int, ...]]]], None] | None = None,
 ) -> tuple[Progress, list[tuple[str, tuple[int, ...]]]]:
     """Work through a design; some tasks are given up. Return the progress and who was shown what.
 
@@ -133,6 +139,8 @@ def run(
     waiting: list[str] = []
     steps = 0
     while active:
+        if before_step is not None:
+            before_step(steps, progress, shown_tasks)
         annotator = active[int(rng.integers(len(active)))]
         pick = take(design, progress, protocol_of(size), annotator, (seed, steps), answer=not rng.random() < lose)
         steps += 1
@@ -259,3 +267,62 @@ def test_propensities_are_those_of_the_draw(case):
     for items, propensity in propensities.items():
         assert propensity is not None
         assert counts[items] == pytest.approx(draws * propensity, abs=5 * np.sqrt(draws * propensity) + 1)
+
+
+ASIDE = (3, 7)
+"""Items that are set aside, one after the other."""
+
+
+def test_items_that_are_set_aside_are_not_asked_and_the_others_are_completed(case):
+    design, size = case
+    n_shown: dict[int, int] = {}
+
+    def before_step(step: int, progress: Progress, shown_tasks: list[tuple[str, tuple[int, ...]]]) -> None:
+        if step in {0, 8}:
+            item = ASIDE[step // 8]
+            progress.on_item_set_aside(item)
+            n_shown[item] = len(shown_tasks)
+
+    progress, shown_tasks = run(design, size, people=30, lose=0.2, before_step=before_step)
+    for item, n_tasks in n_shown.items():
+        assert all(item not in items for _, items in shown_tasks[n_tasks:])
+    goal = design.goal(progress, size)
+    assert goal.done == goal.total
+    if design.name != "tournament":  # Tournaments that were abandoned do not count.
+        assert goal.done == progress.answers.sum() / (1 if design.name == "per_item" else size)
+    nothing = design.pick(progress, size, "newcomer", np.random.default_rng(0))
+    assert isinstance(nothing, NoTask)
+    assert nothing.complete
+    others = [item for item in range(N_ITEMS) if item not in ASIDE]
+    # Planned tuples with an item that was set aside are not replaced.
+    least = 1 if design.name in {"balanced_tuples", "all_pairs", "random_tuples"} else promise(design, size).least
+    assert progress.answers[others].min() >= least
+
+
+def test_items_that_are_asked_again_get_their_judgments(case):
+    design, size = case
+
+    def before_step(step: int, progress: Progress, shown_tasks: list[tuple[str, tuple[int, ...]]]) -> None:
+        for number, item in enumerate(ASIDE):
+            if step == 3 * number:
+                progress.on_item_set_aside(item)
+            if step == 8 + number:
+                progress.on_item_restored(item)
+
+    progress, _ = run(design, size, people=40, lose=0.2, before_step=before_step)
+    assert progress.answers.min() >= promise(design, size).least
+    goal = design.goal(progress, size)
+    assert goal.done == goal.total
+
+
+def test_a_study_of_which_every_item_is_set_aside_is_complete(case):
+    design, size = case
+    progress = design.new_progress(protocol_of(size), make_items(N_ITEMS, sources=N_SOURCES.get(design.name, 0)))
+    take(design, progress, protocol_of(size), "ann", (0, 0))
+    for item in range(N_ITEMS):
+        progress.on_item_set_aside(item)
+    nothing = design.pick(progress, size, "bea", np.random.default_rng(0))
+    assert isinstance(nothing, NoTask)
+    assert nothing.complete
+    goal = design.goal(progress, size)
+    assert goal.done == goal.total

@@ -14,10 +14,13 @@ from steelyard.simulate import answer_for
 
 
 def make_items(count: int, first: int = 0, *, sources: int = 0) -> list[Item]:
-    """Return plain items, numbered from `first`; with `sources`, each has one of so many contexts."""
+    """Return plain items from `first` on, four to a document; with `sources`, each has one of so many contexts."""
     numbers = range(first, first + count)
     contexts = [f"source {number % sources}" if sources else None for number in numbers]
-    return [Item(f"item-{n}", f"text {n}", context=context) for n, context in zip(numbers, contexts, strict=True)]
+    return [
+        Item(f"item-{n}", f"text {n}", context=context, metadata={"document": f"document {n // 4}"})
+        for n, context in zip(numbers, contexts, strict=True)
+    ]
 
 
 def protocol_of(size: int) -> Protocol:

@@ -13,6 +13,7 @@ from steelyard.analysis.history import TIME, History, first_and_last
 from steelyard.study import Study
 from steelyard.study import events as ev
 from steelyard.study.log import as_datetime, as_microseconds
+from steelyard.study.unjudged_state import describe
 
 SCHEMA: dict[str, Any] = {
     "at": TIME,
@@ -109,6 +110,10 @@ def _state_text(data: ev.StateChanged, _: str) -> str:
     return {"open": "Study opened", "paused": "Study paused", "closed": "Study closed"}[data.state]
 
 
+def _set_aside_text(data: ev.ItemSetAside, _: str) -> str:
+    return f"Item {data.item} set aside" + (f": {describe(data)}" if data.by else "")
+
+
 def _platform_text(data: ev.PlatformEvent, _: str) -> str:
     match data:
         case ev.DraftCreated():
@@ -133,6 +138,8 @@ _DESCRIPTIONS: dict[str, tuple[str, Callable[[Any, str], str]]] = {
     ev.CheckResolved.kind: ("quality", lambda data, _: f"Check {data.check} resolved: expected answer {data.verdict}"),
     ev.Excluded.kind: ("annotators", lambda _, annotator: f"{annotator} excluded"),
     ev.Readmitted.kind: ("annotators", lambda _, annotator: f"{annotator} readmitted"),
+    ev.ItemSetAside.kind: ("quality", _set_aside_text),
+    ev.ItemRestored.kind: ("quality", lambda data, _: f"Item {data.item} is asked about again"),
     ev.Forgotten.kind: (
         "annotators",
         lambda data, _: f"An annotator was forgotten: {_count(data.judgments, 'judgment')} deleted",

@@ -151,6 +151,8 @@ class Commands(LazyGroup):
             "Exclude an annotator: no further tasks, and their judgments do not count.",
         ),
         Entry("readmit", "exclude:readmit", ANNOTATORS, "Undo an exclusion: the annotator's judgments count again."),
+        Entry("set-aside", "set_aside:set_aside", ANNOTATORS, "Set an item aside: nobody is asked about it any more."),
+        Entry("ask-again", "set_aside:ask_again", ANNOTATORS, "Ask about an item again that was set aside."),
         Entry("forget", "forget:forget", ANNOTATORS, "Erase an annotator's data from a study."),
         Entry("pay", "pay:pay", ANNOTATORS, "Print what each annotator has earned, including bonuses."),
         Entry("scores", "scores:scores", RESULTS, "Print the scores of a study's items, or compare its systems."),

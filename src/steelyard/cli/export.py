@@ -171,12 +171,13 @@ def _write_wmt(study: Study, output: Path | None, real_ids: bool) -> None:
 def _scores(study: Study) -> pl.DataFrame:
     """Return the scores, with the answers that an item cannot be judged where the study offers them."""
     scores = study.scores()
-    if not study.config.answers.cannot_judge or "item" not in scores.columns:
+    set_aside = study.quality.items_set_aside()
+    if not (study.config.answers.cannot_judge or set_aside) or "item" not in scores.columns:
         return scores
     from steelyard.analysis.history import history_of
     from steelyard.analysis.unjudged import count_unjudged, with_unjudged
 
-    return with_unjudged(scores, count_unjudged(history_of(study), study.config))
+    return with_unjudged(scores, count_unjudged(history_of(study), study.config, set_aside))
 
 
 def _marks(study: Study, what: What, real_ids: bool) -> pl.DataFrame:

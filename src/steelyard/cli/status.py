@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from steelyard.cli.options import Format, FormatOption, StudyFolder, open_study
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_MOST_ITEMS = 10
+"""Items set aside that are listed."""
 
 
 def _counted(n: int, name: str) -> str:
@@ -23,11 +31,12 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
     from steelyard.cli.output import plain_table, print_frame
 
     with open_study(folder) as study:
-        current, basis = study.status(), study.judges.basis()
+        current, basis, set_aside = study.status(), study.judges.basis(), study.quality.items_set_aside()
     if form is not Format.table:
         stages = [asdict(stage) for stage in current.stages]
         whole = {key: value for key, value in asdict(current).items() if key != "stages"}
         whole["deviations"] = "; ".join(current.deviations)
+        whole["set_aside_reasons"] = "; ".join(f"{item}: {reason}" for item, reason in set_aside.items())
         frame = pl.DataFrame([{**whole, **{f"stage_{key}": value for key, value in s.items()}} for s in stages])
         print_frame(frame, form)
         return
@@ -49,6 +58,7 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
     }
     always = {"items", "annotators", "judgments"}
     console.print(" · ".join(_counted(n, name) for name, n in counted.items() if n or name in always))
+    _print_set_aside(console, set_aside)
     if current.model_judgments and not current.counts_models:
         words = basis.sentence if basis.priors else "Judgments by models do not count in the scores"
         console.print(f"{words.removesuffix('.')}; see: steelyard judges report")
@@ -71,3 +81,14 @@ def status(folder: StudyFolder, form: FormatOption = Format.table) -> None:
         for stage in current.stages
     ]
     console.print(plain_table(pl.DataFrame(rows), ""))
+
+
+def _print_set_aside(console: Console, set_aside: dict[str, str]) -> None:
+    from rich.text import Text
+
+    if set_aside:
+        console.print(f"{_counted(len(set_aside), 'items')} set aside, so that nobody is asked about them any more:")
+    for item, reason in list(set_aside.items())[:_MOST_ITEMS]:
+        console.print(Text(f"  • {item}: {reason}"))
+    if len(set_aside) > _MOST_ITEMS:
+        console.print(f"  • and {len(set_aside) - _MOST_ITEMS:,} more; see: steelyard export --what scores")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import comb
 from typing import Annotated, ClassVar
@@ -59,8 +60,10 @@ class AllPairsState(PlannedSets):
 
     @property
     def total(self) -> int:
-        """Number of pairs."""
-        return sum(comb(len(items), 2) for items in self.contexts.members)
+        """Number of pairs, without those of items that were set aside before they were assigned."""
+        n_closed = Counter(self.contexts.context_of(item) for item in self.set_aside)
+        sizes = (len(items) - n_closed[context] for context, items in enumerate(self.contexts.members))
+        return sum(comb(size, 2) for size in sizes) + self.n_closed_sets
 
     def count_sets(self, context: int) -> int:
         """Return the number of pairs of a context."""

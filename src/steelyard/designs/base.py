@@ -124,8 +124,10 @@ class Design(ABC):
         """Return what the items keep the design from doing as its settings ask."""
         return []
 
-    shares_sources: ClassVar[bool] = False
-    """Whether overlap gives every annotator whole sources, by `shared_pick`, rather than single tasks."""
+    @property
+    def shares_sources(self) -> bool:
+        """Whether overlap gives every annotator whole sources or documents, by `shared_pick`, not single tasks."""
+        return False
 
     def shared_pick(self, progress: Progress, annotator: str, rng: np.random.Generator) -> Pick | None:
         """Choose the first task of a source that all annotators get and this annotator has not started."""

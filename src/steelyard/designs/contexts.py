@@ -6,6 +6,7 @@ compared with one another, and never with an item that has a context. With `acro
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, TypeAlias
@@ -29,7 +30,8 @@ class ItemContexts:
         self._across = across
         self._number: dict[str | None, int] = {}
         self.members: list[list[int]] = []
-        """The items of each context, by code."""
+        """The items of each context, by code, without those withheld."""
+        self.withheld: set[int] = set()
         self._of_item: list[int] = []
         self._array: IntArray | None = None
 
@@ -60,6 +62,18 @@ class ItemContexts:
             self.members[number].append(code)
             self._of_item.append(number)
 
+    def withhold(self, item: int) -> None:
+        """Remove an item from the members of its context."""
+        if item not in self.withheld:
+            self.withheld.add(item)
+            self.members[self.context_of(item)].remove(item)
+
+    def restore(self, item: int) -> None:
+        """Undo `withhold`."""
+        if item in self.withheld:
+            self.withheld.remove(item)
+            insort(self.members[self.context_of(item)], item)
+
     def context_of(self, item: int) -> int:
         """Return the context of an item."""
         return self._of_item[item]
@@ -70,9 +84,11 @@ class ItemContexts:
         return np.where(sizes >= task_size, sizes, 0).astype(np.int32)
 
     def is_comparable(self, task_size: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """Return for each item whether its context has enough items for a task."""
+        """Return for each item whether its context has enough items for a task; False for those withheld."""
         is_large_enough: np.ndarray[tuple[int, ...], np.dtype[np.bool_]] = self.sizes >= task_size
-        return is_large_enough[self.of_item] if len(self._of_item) else np.zeros(0, np.bool_)
+        is_comparable = is_large_enough[self.of_item] if len(self._of_item) else np.zeros(0, np.bool_)
+        is_comparable[list(self.withheld)] = False
+        return is_comparable
 
 
 def context_sizes(items: Sequence[Item]) -> Counter[str | None]:

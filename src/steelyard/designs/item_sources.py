@@ -29,6 +29,21 @@ class ItemSources:
         self.vertex: list[int] = []
         """The first duplicate of each item, usually the item itself."""
 
+    def withhold(self, item: int) -> int | None:
+        """Remove an item from the vertices of its source; return its source, None if the item is no vertex."""
+        vertices = self.vertices[self.source[item]]
+        if item not in vertices:
+            return None
+        vertices.remove(item)
+        return self.source[item]
+
+    def restore(self, item: int) -> int | None:
+        """Make an item the last vertex of its source; return its source, None if the item is a duplicate."""
+        if self.vertex[item] != item or item in self.vertices[self.source[item]]:
+            return None
+        self.vertices[self.source[item]].append(item)
+        return self.source[item]
+
     def add(self, items: Sequence[Item]) -> list[int]:
         """Add new items; return the sources that have new vertices."""
         changed: dict[int, None] = {}

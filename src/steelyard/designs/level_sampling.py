@@ -18,7 +18,10 @@ def sample_unseen(
     """
     items: list[int] = []
     sets = 1
-    shown_at = np.bincount(levels.level[seen_sets.rows].ravel(), minlength=levels.height)
+    shown_items = seen_sets.rows.ravel()
+    if levels.withheld:
+        shown_items = shown_items[~np.isin(shown_items, list(levels.withheld))]
+    shown_at = np.bincount(levels.level[shown_items], minlength=levels.height)
     for level in range(min(below, levels.height)):
         eligible = len(levels.members(level)) - int(shown_at[level])
         if eligible > 0:

@@ -26,6 +26,19 @@ class SetPlan(ABC):
     def __getitem__(self, place: int) -> tuple[int, ...]: ...
 
 
+class ListedPlan(SetPlan):
+    """Sets as they are given."""
+
+    def __init__(self, sets: Sequence[tuple[int, ...]]) -> None:
+        self._sets = list(sets)
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def __getitem__(self, place: int) -> tuple[int, ...]:
+        return self._sets[place]
+
+
 class InterleavedPlan(SetPlan):
     """The sets of several plans, one of each in turn: the first set of every plan, then the second, and so on.
 
@@ -100,7 +113,8 @@ class PlannedSets(PlannedState[SetPlan]):
     """Assigns planned sets breadth first: released sets, then new sets, then sets that need more annotators.
 
     An unfinished study has therefore asked about as many different sets as possible, in the order of the plan. When
-    items are added or the configuration changes, the next pick puts a plan of the missing sets into effect.
+    items are added or the configuration changes, the next pick puts a plan of the missing sets into effect. Plans
+    cover all items; sets with an item that was set aside are passed over.
     """
 
     def __init__(self, capacity: int, *, across: bool = True) -> None:
@@ -121,6 +135,11 @@ class PlannedSets(PlannedState[SetPlan]):
         """The plans in effect, each with the number of leading sets that have been assigned."""
         self._released = SlotQueue()
         self._open = SlotQueue()
+        self.set_aside: set[int] = set()
+        self.n_closed_sets = 0
+        """Number of assigned sets with an item that was set aside."""
+        self._passed_over: list[tuple[int, ...]] = []
+        """Sets of the plans that were passed over because an item was set aside."""
 
     @abstractmethod
     def make_plan(self, progress: Progress, rng: np.random.Generator) -> SetPlan:
@@ -157,13 +176,13 @@ class PlannedSets(PlannedState[SetPlan]):
     @property
     def n_sets(self) -> int:
         """Number of sets that were assigned or are in the plans in effect."""
-        if self._out_of_order:
+        if self._out_of_order or self.set_aside:
             return len(self.slot_of) + sum(1 for _ in self.unassigned_sets())
         return len(self.slot_of) + sum(len(plan) - start for plan, start in self._plans)
 
     def _unassigned(self, plan: SetPlan, start: int = 0) -> Iterator[tuple[int, ...]]:
         for place in range(start, len(plan)):
-            if (items := plan[place]) not in self.slot_of:
+            if (items := plan[place]) not in self.slot_of and self.set_aside.isdisjoint(items):
                 yield items
 
     def next_for(self, progress: Progress, annotator: str, rng: np.random.Generator) -> NextSet | None:
@@ -171,7 +190,8 @@ class PlannedSets(PlannedState[SetPlan]):
         seen_sets = progress.history(annotator).sets
 
         def suits(slot: int) -> bool:
-            return progress.slots[slot].items not in seen_sets
+            items = progress.slots[slot].items
+            return items not in seen_sets and self.set_aside.isdisjoint(items)
 
         slot = self._released.first_for(annotator, suits)
         if slot is not None:
@@ -191,6 +211,28 @@ class PlannedSets(PlannedState[SetPlan]):
         self.n_items += len(items)
         self.contexts.add(items)
 
+    def on_item_set_aside(self, item: int) -> None:
+        """Pass over the sets with an item."""
+        self.set_aside.add(item)
+        self._count_closed_sets()
+
+    def on_item_restored(self, item: int) -> None:
+        """Assign the sets with an item again."""
+        self.set_aside.discard(item)
+        self._count_closed_sets()
+        for items, slot in self.slot_of.items():
+            if item in items and self._has_place(slot):
+                self._released.leave(slot)
+                self._open.leave(slot)
+                (self._open if self._assignments[slot] else self._released).join(slot)
+        again = [items for items in self._passed_over if self.set_aside.isdisjoint(items)]
+        if again:
+            self._plans.insert(0, (ListedPlan(again), 0))
+            self._passed_over = [items for items in self._passed_over if not self.set_aside.isdisjoint(items)]
+
+    def _count_closed_sets(self) -> None:
+        self.n_closed_sets = sum(not self.set_aside.isdisjoint(items) for items in self.slot_of)
+
     def start_round(self, number: int, progress: Progress, rng: np.random.Generator) -> None:
         """Put a plan of the missing sets into effect, if this is a new round."""
         before = self.round
@@ -203,6 +245,7 @@ class PlannedSets(PlannedState[SetPlan]):
         """Discard the sets that have not been assigned; the next pick makes a new plan."""
         super().on_config_change()
         self._plans.clear()
+        self._passed_over.clear()
         self.n_planned_items = 0
 
     def on_leased(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
@@ -212,6 +255,7 @@ class PlannedSets(PlannedState[SetPlan]):
         key = tuple(sorted(items))
         if slot not in self._assignments:
             self._assignments[slot] = 0
+            self.n_closed_sets += key not in self.slot_of and not self.set_aside.isdisjoint(key)
             if self.slot_of.setdefault(key, slot) != slot:
                 self.extra_slots.add(slot)
             self._out_of_order.add(key)
@@ -235,11 +279,17 @@ class PlannedSets(PlannedState[SetPlan]):
         return slot not in self.extra_slots and self._assignments[slot] < self.capacity
 
     def _skip_assigned(self) -> None:
-        """Move the start of the plans past sets that have been assigned, so that no pick reads them again."""
+        """Move the start of the plans past sets that were assigned or set aside, so that no pick reads them again."""
         while self._plans:
             plan, start = self._plans[0]
-            while start < len(plan) and plan[start] in self.slot_of:
-                self._out_of_order.discard(plan[start])
+            while start < len(plan):
+                items = plan[start]
+                if items in self.slot_of:
+                    self._out_of_order.discard(items)
+                elif self.set_aside.isdisjoint(items):
+                    break
+                else:
+                    self._passed_over.append(items)
                 start += 1
             if start < len(plan):
                 self._plans[0] = (plan, start)
@@ -274,18 +324,24 @@ class PlannedSetsDesign(Design):
 
     def _no_task(self, progress: Progress) -> NoTask:
         state = cast("PlannedSets", progress.design_state)
-        total = state.total * self.capacity
-        if _places(progress, state, "answers") >= total:
+        places = state.total * self.capacity
+        if _places(progress, state, "answers") >= places - _closed_places(progress, state, "answers"):
             times = "once" if self.capacity == 1 else f"by {self.capacity} annotators"
             return NoTask(f"All {state.total:,} {self.set_name} have been judged {times}.", complete=True)
-        if _places(progress, state, "assignments") >= total:
+        if _places(progress, state, "assignments") >= places - _closed_places(progress, state, "assignments"):
             return WAITING
         return NoTask(f"You have judged all {self.set_name} that still need judgments.")
 
     def goal(self, progress: Progress, task_size: int) -> Goal:
         """Count answered tasks, without those beyond the number of annotators per set."""
         state = cast("PlannedSets", progress.design_state)
-        return Goal(_places(progress, state, "answers"), state.total * self.capacity)
+        total = state.total * self.capacity - _closed_places(progress, state, "answers")
+        return Goal(_places(progress, state, "answers"), total)
+
+
+def _closed_places(progress: Progress, state: PlannedSets, status: Literal["assignments", "answers"]) -> int:
+    """Return how many places of assigned sets stay free because an item was set aside."""
+    return progress.closed_places(status, state.extra_slots) if state.set_aside else 0
 
 
 def _places(progress: Progress, state: PlannedSets, status: Literal["assignments", "answers"]) -> int:

@@ -6,9 +6,9 @@ anywhere. Each event takes constant time, however long the log is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -110,9 +110,12 @@ class ShownSets:
 
 
 class Levels:
-    """Items by level (how often they were assigned or planned); drawing or moving an item takes constant time."""
+    """Items by level (how often they were assigned or planned); drawing or moving an item takes constant time.
 
-    __slots__ = ("_level", "_members", "_place", "level")
+    An item that is withheld keeps its level, but is not a member of it.
+    """
+
+    __slots__ = ("_level", "_members", "_place", "level", "withheld")
 
     def __init__(self) -> None:
         self.level: IntArray = np.zeros(0, np.int32)
@@ -120,6 +123,7 @@ class Levels:
         """A copy of `level` as a list, from which single values are read much faster."""
         self._members: list[list[int]] = [[]]
         self._place: list[int] = []
+        self.withheld: set[int] = set()
 
     def add_items(self, count: int) -> None:
         """Add new items at level 0."""
@@ -140,20 +144,40 @@ class Levels:
 
     def move(self, item: int, by: int) -> None:
         """Raise or lower an item by some levels."""
-        level = self._level[item]
-        old = self._members[level]
-        last = old.pop()
-        place = self._place[item]
+        is_member = item not in self.withheld
+        if is_member:
+            self._leave(item)
+        self._level[item] += by
+        self.level[item] = self._level[item]
+        if is_member:
+            self._join(item)
+
+    def withhold(self, item: int) -> None:
+        """Remove an item from the members of its level, so that it is not drawn."""
+        if item not in self.withheld:
+            self._leave(item)
+            self.withheld.add(item)
+
+    def restore(self, item: int) -> None:
+        """Undo `withhold`."""
+        if item in self.withheld:
+            self.withheld.remove(item)
+            self._join(item)
+
+    def _leave(self, item: int) -> None:
+        members, place = self._members[self._level[item]], self._place[item]
+        last = members.pop()
         if last != item:
-            old[place] = last
+            members[place] = last
             self._place[last] = place
-        level += by
-        self._level[item] = self.level[item] = level
+
+    def _join(self, item: int) -> None:
+        level = self._level[item]
         while len(self._members) <= level:
             self._members.append([])
-        new = self._members[level]
-        self._place[item] = len(new)
-        new.append(item)
+        members = self._members[level]
+        self._place[item] = len(members)
+        members.append(item)
 
 
 @dataclass(slots=True)
@@ -198,8 +222,8 @@ class Progress:
     `slots` are the planned tasks by number, each for `capacity` annotators; `planned_tasks` counts for each item the
     slots, or tasks without one, that contain it. `queue` lists the slots with free places in order; a released slot
     joins its end. `positions` counts where on the screen the items of each group were shown. `places_assigned` and
-    `places_answered` count the places of all slots. `design_state` is the state of the design, and `version` changes
-    with every event.
+    `places_answered` count the places of all slots. `set_aside` are the items that nobody is asked about any more.
+    `design_state` is the state of the design, and `version` changes with every event.
     """
 
     def __init__(self, capacity: int = 1, design_state: DesignState | None = None) -> None:
@@ -216,8 +240,11 @@ class Progress:
         self.tasks_answered = 0
         self.places_assigned = 0
         self.places_answered = 0
+        self.set_aside: set[int] = set()
         self._next_slot = 0
         self._slot_of_set: dict[tuple[int, ...], int] = {}
+        self._slots_of_item: dict[int, list[int]] | None = None
+        """Slots by item, from the first item that is set aside on."""
         self._histories = _Histories()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -227,7 +254,7 @@ class Progress:
         columns = np.array(counts, np.int64).reshape(-1, 3)
         packed = (np.fromiter(self.slots, np.int64), pack_sets([slot.items for slot in slots]), columns)
         queue = np.array(self.queue, np.int64)
-        return {**self.__dict__, "slots": packed, "queue": queue, "_slot_of_set": None}
+        return {**self.__dict__, "slots": packed, "queue": queue, "_slot_of_set": None, "_slots_of_item": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= state
@@ -271,6 +298,51 @@ class Progress:
         if self.design_state is not None:
             self.design_state.add_items(items)
 
+    def on_item_set_aside(self, item: int) -> None:
+        """Record that nobody is asked about an item any more; answers to leased tasks still count."""
+        self.version += 1
+        self.set_aside.add(item)
+        self.assignments.withhold(item)
+        self.planned_tasks.withhold(item)
+        if self.design_state is not None:
+            self.design_state.on_item_set_aside(item)
+
+    def on_item_restored(self, item: int) -> None:
+        """Record that an item that was set aside is asked about again."""
+        self.version += 1
+        self.set_aside.discard(item)
+        self.assignments.restore(item)
+        self.planned_tasks.restore(item)
+        for slot in self._slots_with(item):
+            if self.slots[slot].assignments < self.capacity:
+                self._enqueue(slot)
+        if self.design_state is not None:
+            self.design_state.on_item_restored(item)
+
+    def is_available(self, items: Iterable[int]) -> bool:
+        """Whether none of the items is set aside."""
+        return self.set_aside.isdisjoint(items)
+
+    def closed_places(self, status: Literal["assignments", "answers"], ignored: Collection[int] = ()) -> int:
+        """Return how many places of slots with an item that was set aside are not assigned, or not answered.
+
+        Slots in `ignored` are not counted.
+        """
+        numbers = {slot for item in self.set_aside for slot in self._slots_with(item)}.difference(ignored)
+        return sum(max(self.capacity - getattr(self.slots[slot], status), 0) for slot in numbers)
+
+    def _slots_with(self, item: int) -> list[int]:
+        if self._slots_of_item is None:
+            self._slots_of_item = {}
+            for number, slot in self.slots.items():
+                self._index_slot(number, slot.items)
+        return self._slots_of_item.get(item, [])
+
+    def _index_slot(self, number: int, items: tuple[int, ...]) -> None:
+        if self._slots_of_item is not None:
+            for item in items:
+                self._slots_of_item.setdefault(item, []).append(number)
+
     def slot_for(self, items: tuple[int, ...]) -> int:
         """Return the slot of a set of items if it has a free place, else the number of the next new slot."""
         slot = self._slot_of_set.get(tuple(sorted(items)))
@@ -298,6 +370,7 @@ class Progress:
             self.slots[slot] = Slot(key)
             self._next_slot = max(self._next_slot, slot + 1)
             self._slot_of_set[key] = slot
+            self._index_slot(slot, key)
             self._plan(key, 1)
             if self.capacity > 1:
                 self._enqueue(slot)
@@ -425,8 +498,8 @@ def free_slot(progress: Progress, history: AnnotatorHistory) -> int | None:
         slot = progress.slots[number]
         seen_sets = history.items if len(slot.items) == 1 else history.sets
         has_place = slot.queue_position == position and slot.assignments < progress.capacity
-        if has_place and slot.items not in seen_sets:
+        if has_place and slot.items not in seen_sets and progress.is_available(slot.items):
             return number
-        # A slot that is full or seen must join the queue again before it can suit this annotator.
+        # A slot that is full, seen or set aside must join the queue again before it can suit this annotator.
         history.queue_position = position + 1
     return None

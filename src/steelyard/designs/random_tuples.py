@@ -62,6 +62,22 @@ class RandomTuplesState(DesignState):
         for context in dict.fromkeys(changed):
             self._update_level(context)
 
+    def on_item_set_aside(self, item: int) -> None:
+        """Leave an item out of its context."""
+        self.contexts.withhold(item)
+        self._count_item(item, -1)
+
+    def on_item_restored(self, item: int) -> None:
+        """Let an item be drawn again."""
+        self.contexts.restore(item)
+        self._count_item(item, 1)
+
+    def _count_item(self, item: int, by: int) -> None:
+        context = self.contexts.context_of(item)
+        self._planned_in[context] += by * self._planned[item]
+        self._incomplete_in[context] += by * (self._planned[item] < self._tuples_per_item)
+        self._update_level(context)
+
     def on_leased(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
         """Count a new tuple."""
         if slot is None or slot not in self._slots:
@@ -78,6 +94,8 @@ class RandomTuplesState(DesignState):
             context = self.contexts.context_of(item)
             was_incomplete = self._planned[item] < self._tuples_per_item
             self._planned[item] += by
+            if item in self.contexts.withheld:
+                continue
             self._planned_in[context] += by
             self._incomplete_in[context] += (self._planned[item] < self._tuples_per_item) - was_incomplete
         for context in {self.contexts.context_of(item) for item in items}:
@@ -255,6 +273,8 @@ class RandomTuples(Design):
         is_candidate = (progress.planned_tasks.level[seen_sets] == draw.level) & (
             contexts.of_item[seen_sets] == context
         )
+        if contexts.withheld:
+            is_candidate &= ~np.isin(seen_sets, list(contexts.withheld))
         has_certain = is_certain.sum(axis=1) == len(draw.certain)
         return int(((is_certain | is_candidate).all(axis=1) & has_certain).sum())
 
@@ -278,8 +298,8 @@ class RandomTuples(Design):
         state = cast("RandomTuplesState", progress.design_state)
         is_planned = len(state.context_levels.members(0)) == len(state.contexts.members)
         places = len(progress.slots) * self.annotators_per_task
-        is_assigned = is_planned and progress.places_assigned >= places
-        if is_assigned and progress.places_answered >= places:
+        is_assigned = is_planned and progress.places_assigned >= places - progress.closed_places("assignments")
+        if is_assigned and progress.places_answered >= places - progress.closed_places("answers"):
             return NoTask(f"Every item has been shown in {self.tuples_per_item} tasks.", complete=True)
         if is_assigned:
             return WAITING
@@ -289,10 +309,11 @@ class RandomTuples(Design):
         """Count answered tasks."""
         contexts = cast("RandomTuplesState", progress.design_state).contexts
         missing = np.maximum(self.tuples_per_item - progress.planned_tasks.level, 0)
+        missing[list(contexts.withheld)] = 0
         needed = np.bincount(contexts.of_item, missing, minlength=len(contexts.members))
         needed[contexts.sizes < task_size] = 0
         places = (len(progress.slots) + int(np.ceil(needed / task_size).sum())) * self.annotators_per_task
-        return Goal(progress.places_answered, places)
+        return Goal(progress.places_answered, places - progress.closed_places("answers"))
 
 
 def _shuffled(items: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:

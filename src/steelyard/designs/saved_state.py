@@ -37,6 +37,7 @@ _OWN_MODULES = {
         "study.recruitment_state",
         "study.state",
         "study.status",
+        "study.unjudged_state",
         "analysis.tables",
         "analysis.verdict",
     )

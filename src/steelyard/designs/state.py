@@ -52,6 +52,12 @@ class DesignState:
     def add_items(self, items: Sequence[Item]) -> None:
         """Add new items; their codes continue those of the existing items."""
 
+    def on_item_set_aside(self, item: int) -> None:
+        """Handle that nobody is asked about an item any more."""
+
+    def on_item_restored(self, item: int) -> None:
+        """Handle that an item that was set aside is asked about again."""
+
     def on_leased(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
         """Handle a task that is leased, or a late answer to a released task; `items` are in display order."""
 

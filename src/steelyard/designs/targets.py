@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import reduce
 from operator import or_
 from typing import NamedTuple
@@ -76,6 +76,19 @@ class Targets(ABC):
         """Add new items."""
         self.ids += [item.id for item in items]
 
+    @property
+    def withheld(self) -> Set[int]:
+        """Targets that may not be shown, because their item was set aside."""
+        return frozenset()
+
+    @abstractmethod
+    def withhold(self, item: int) -> None:
+        """Show an item no more."""
+
+    @abstractmethod
+    def restore(self, item: int) -> None:
+        """Undo `withhold`."""
+
     @abstractmethod
     def of_items(self, items: Iterable[int]) -> list[int]:
         """Return the target of each item, UNKNOWN where it has none."""
@@ -124,6 +137,19 @@ class ItemTargets(Targets):
         """Add new items with their contexts."""
         super().add_items(items)
         self.contexts.add(items)
+
+    @property
+    def withheld(self) -> Set[int]:
+        """The items that were set aside."""
+        return self.contexts.withheld
+
+    def withhold(self, item: int) -> None:
+        """Leave an item out of its context."""
+        self.contexts.withhold(item)
+
+    def restore(self, item: int) -> None:
+        """Let an item be shown again."""
+        self.contexts.restore(item)
 
     def companions(self, target: int) -> IntArray | None:
         """Return the other items of the same context; None if all items are in one."""
@@ -201,6 +227,19 @@ class GroupTargets(Targets):
             self._pools.add_group(source, target)
             self._target_of.append(target)
             self._source_of.append(source)
+
+    def withhold(self, item: int) -> None:
+        """Leave an item out: its group has no version of the source any more."""
+        target, source = self._target_of[item], self._source_of[item]
+        if target != UNKNOWN and self._versions[source].pop(target, None) is not None:
+            self._pools.remove_group(source, target)
+
+    def restore(self, item: int) -> None:
+        """Let an item represent its group again."""
+        target, source = self._target_of[item], self._source_of[item]
+        if target != UNKNOWN and target not in self._versions[source]:
+            self._versions[source][target] = item
+            self._pools.add_group(source, target)
 
     def of_items(self, items: Iterable[int]) -> list[int]:
         """Return the groups of the items."""
@@ -298,6 +337,12 @@ class _SourcePools:
         """Record that one more group has a source."""
         self._leave(source)
         self._mask[source] |= 1 << group
+        self._enter(source)
+
+    def remove_group(self, source: int, group: int) -> None:
+        """Record that a group no longer has a source."""
+        self._leave(source)
+        self._mask[source] &= ~(1 << group)
         self._enter(source)
 
     def move(self, source: int, by: int) -> None:

@@ -109,8 +109,9 @@ class Annotators:
         annotator = annotator_name(annotator)
         with self._log.write() as transaction:
             if annotator in transaction.state.excluded:
-                readmission = ev.Readmitted(reason=checked_reason(reason), member=member)
-                transaction.append(readmission, at=self._clock(), annotator=annotator)
+                readmission, now = ev.Readmitted(reason=checked_reason(reason), member=member), self._clock()
+                transaction.append(readmission, at=now, annotator=annotator)
+                self._core.apply_item_rule(transaction, None, now)
 
     # Before the first task
 

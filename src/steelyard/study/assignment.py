@@ -17,7 +17,7 @@ from steelyard.records import Answer, Purpose
 from steelyard.study import events as ev
 from steelyard.study.config import StudyConfig
 from steelyard.study.quality_state import SharedTask
-from steelyard.study.state import StudyState
+from steelyard.study.state import AssignedTask, StudyState
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,8 @@ def _check(state: StudyState, unseen: Sequence[str], rng: np.random.Generator) -
 
 
 def _repeat(state: StudyState, annotator: str, after: int, rng: np.random.Generator) -> Assignment | None:
-    candidates = state.quality.repeatable(annotator, state.answered_ids(annotator), after)
+    repeatable = state.quality.repeatable(annotator, state.answered_ids(annotator), after)
+    candidates = [key for key in repeatable if _is_askable(state, state.answered_task(annotator, key))]
     if not candidates:
         return None
     again = candidates[int(rng.integers(len(candidates)))]
@@ -197,7 +198,11 @@ def _repeat(state: StudyState, annotator: str, after: int, rng: np.random.Genera
 
 def _overlap(state: StudyState, annotator: str, rng: np.random.Generator) -> Assignment | None:
     """Return a task for all annotators that this annotator has not had, if there is one."""
-    unseen = [shared for shared in state.quality.shared if not _has_seen(state, annotator, shared)]
+    unseen = [
+        shared
+        for shared in state.quality.shared
+        if not _has_seen(state, annotator, shared) and _is_askable(state, shared)
+    ]
     if not unseen:
         return None
     shared = unseen[0]
@@ -205,6 +210,11 @@ def _overlap(state: StudyState, annotator: str, rng: np.random.Generator) -> Ass
     order = state.progress[shared.stage].positions.balance(order)
     item_ids = tuple(state.items[code].id for code in order)
     return Assignment(shared.stage, item_ids, Pick(order, slot=shared.slot), purpose="overlap")
+
+
+def _is_askable(state: StudyState, task: SharedTask | AssignedTask) -> bool:
+    """Whether none of a task's items was set aside."""
+    return state.progress[task.stage].is_available(task.items)
 
 
 def _has_seen(state: StudyState, annotator: str, shared: SharedTask) -> bool:

@@ -93,6 +93,7 @@ def _append(core: Core, transaction: Transaction, judgments: Sequence[NewJudgmen
             StoredTask(new.judgment_id, annotator, stage, items, "answered", now, event.seq, answer_seq=event.seq)
         )
     transaction.store.add_tasks(tasks)
+    core.apply_item_rule(transaction, [item for task in tasks for item in task.items], now)
     return len(tasks)
 
 

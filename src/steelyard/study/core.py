@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,6 +62,18 @@ class Core:
         for task in transaction.store.open_tasks(annotator):
             release_task(transaction, task, now)
         transaction.append(exclusion, at=now, annotator=annotator)
+        self.apply_item_rule(transaction, None, now)
+
+    def apply_item_rule(self, transaction: Transaction, items: Iterable[str] | None, now: int) -> None:
+        """Set items aside that annotators cannot judge, and restore those that no longer qualify.
+
+        `items` are those that something was said about; None for all.
+        """
+        rules, state = self.config.answers, transaction.state
+        if rules.cannot_judge:
+            names = [*state.unjudged.answers, *state.unjudged.set_aside] if items is None else items
+            for decision in state.unjudged.decisions(rules, names, state.counts_annotator, state.count_answers):
+                transaction.append(decision, at=now)
 
     def apply_checks(self, transaction: Transaction, now: int) -> None:
         """Exclude annotators who fail the checks; readmit those whom only a disputed check excluded."""

@@ -208,6 +208,33 @@ class Readmitted(Payload, frozen=True, kw_only=True):
     member: str = ""
 
 
+class ItemSetAside(Payload, frozen=True, kw_only=True):
+    """An item that nobody is asked about any more."""
+
+    kind = "item_set_aside"
+    item: str
+    reason: str = ""
+    """Of the researcher."""
+    by: str = ""
+    """What set it aside by itself (rules); empty where somebody did."""
+    cannot_judge: int = 0
+    """Answers at that time that the item cannot be judged, out of `answers`."""
+    answers: int = 0
+    reasons: dict[str, int] = {}
+    """The reasons of these answers, with their numbers."""
+    member: str = ""
+
+
+class ItemRestored(Payload, frozen=True, kw_only=True):
+    """An item that is asked about again."""
+
+    kind = "item_restored"
+    item: str
+    reason: str = ""
+    by: str = ""
+    member: str = ""
+
+
 class StateChanged(Payload, frozen=True, kw_only=True):
     """The study was opened, paused or closed."""
 
@@ -458,6 +485,8 @@ PAYLOADS: dict[str, Any] = {
         Forgotten,
         Excluded,
         Readmitted,
+        ItemSetAside,
+        ItemRestored,
         StateChanged,
         MemberAdded,
         MemberRemoved,

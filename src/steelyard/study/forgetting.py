@@ -33,7 +33,7 @@ from steelyard.study.recruitment_state import without_participant
 from steelyard.study.status import Status
 from steelyard.study.study import Study
 
-_REMARKS = (ev.Skipped, ev.Flagged, ev.Excluded, ev.Readmitted, ev.StateChanged)
+_REMARKS = (ev.Skipped, ev.Flagged, ev.Excluded, ev.Readmitted, ev.ItemSetAside, ev.ItemRestored, ev.StateChanged)
 """Payloads with a text that somebody wrote."""
 _MENTION_KINDS = (*(payload.kind for payload in _REMARKS), ev.PlatformEvent.kind)
 """Kinds of events in which others may name a person."""

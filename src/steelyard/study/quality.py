@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from steelyard.errors import TaskError
+from steelyard.errors import TaskError, did_you_mean
 from steelyard.observations import Index
 from steelyard.quality.stopping import InterimAnalysis, StopRule, run_interim_analysis
 from steelyard.records import ABOUT_ANNOTATORS, AnnotatorKind, Item, Judgment
@@ -20,11 +20,13 @@ from steelyard.study.display import reading_length
 from steelyard.study.fitting import kind_for
 from steelyard.study.judges import people_only
 from steelyard.study.judgments import effective_judgments
+from steelyard.study.leases import checked_reason
 from steelyard.study.observing import ObservationCollector
 from steelyard.study.quality_state import CheckStatus
 from steelyard.study.state import StudyState
 from steelyard.study.status import status_of
 from steelyard.study.systems import kind_of_systems
+from steelyard.study.unjudged_state import describe
 
 if TYPE_CHECKING:
     from steelyard.study.study import Study
@@ -125,6 +127,30 @@ class Quality:
             task = state.assigned_task(judgment.judgment_id)
             question = None if task is None else state.quality.questions.get(task.about)
         return None if question is None else Feedback(judgment.right, question.expected, question.feedback)
+
+    # Items
+
+    def items_set_aside(self) -> dict[str, str]:
+        """Return the items that nobody is asked about any more, and why."""
+        with self._log.read() as state:
+            return {item: describe(decision) for item, decision in state.unjudged.set_aside.items()}
+
+    def set_item_aside(self, item: str, reason: str, *, member: str = "") -> None:
+        """Ask nobody about an item any more; judgments of it count as before, and it needs no more of them."""
+        with self._log.write() as transaction:
+            state = transaction.state
+            if item not in state.code:
+                raise TaskError(f"there is no item '{item}' in this study.", did_you_mean(item, list(state.code)))
+            if item not in state.unjudged.set_aside:
+                decision = ev.ItemSetAside(item=item, reason=checked_reason(reason), member=member)
+                transaction.append(decision, at=self._core.clock())
+
+    def restore_item(self, item: str, reason: str = "", *, member: str = "") -> None:
+        """Ask about an item again that was set aside; it is not set aside by itself any more."""
+        with self._log.write() as transaction:
+            if item in transaction.state.unjudged.set_aside:
+                decision = ev.ItemRestored(item=item, reason=checked_reason(reason), member=member)
+                transaction.append(decision, at=self._core.clock())
 
     # Signals and rules
 

@@ -261,16 +261,17 @@ class DesignChoice(NamedTuple):
     reason: str
 
 
-def choose_design(protocol: Protocol, items: Sequence[Item], judgments: int | None = None) -> DesignChoice:
+def choose_design(
+    protocol: Protocol, items: Sequence[Item], judgments: int | None = None, document: str = ""
+) -> DesignChoice:
     """Choose the design of a new study: outputs are compared within their source, other items with any other.
 
-    `judgments` is the number of judgments per item; by default 3 ratings or labels, or 6 comparisons.
+    `judgments` is the number of judgments per item; by default 3 ratings or labels, or 6 comparisons. `document` is the
+    column of the documents, if annotators get whole documents.
     """
     size = protocol.task_size
     if protocol.takes_short_pages:
-        number = judgments or _RATINGS_PER_OUTPUT
-        annotators = "one annotator" if number == 1 else f"{number} different annotators"
-        return DesignChoice({"name": "per_item", "judgments": number}, f"Each item is judged by {annotators}.")
+        return _choose_for_ratings(protocol, judgments or _RATINGS_PER_OUTPUT, document)
     sizes = context_sizes(items)
     is_within = bool(items) and set(sizes) != {None}
     comparable = [count for count in sizes.values() if count >= size] or [max(len(items), size)]
@@ -285,6 +286,18 @@ def choose_design(protocol: Protocol, items: Sequence[Item], judgments: int | No
     if is_within:
         settings["across_contexts"] = False
     return DesignChoice(settings, f"{noun} are compared{where}, {size} at a time, each equally often.")
+
+
+def _choose_for_ratings(protocol: Protocol, judgments: int, document: str) -> DesignChoice:
+    annotators = "one annotator" if judgments == 1 else f"{judgments} different annotators"
+    settings: dict[str, Any] = {"name": "per_item", "judgments": judgments}
+    if document:
+        reason = f"Each document is judged by {annotators}, text by text in the order of the file."
+        return DesignChoice({**settings, "document": document}, reason)
+    if protocol.is_contrastive:
+        reason = f"Each item is judged by {annotators}, beside other outputs for the same source."
+        return DesignChoice({**settings, "name": "random_tuples", "across_contexts": False}, reason)
+    return DesignChoice(settings, f"Each item is judged by {annotators}.")
 
 
 Describe = Callable[[str], str]

@@ -12,7 +12,7 @@ from steelyard.designs.base import NoTask, generator_for
 from steelyard.designs.saved_state import SavedRecords
 from steelyard.designs.state import AnswerNotice
 from steelyard.errors import StoreError, StudyChangedError
-from steelyard.protocols.unjudged import observe
+from steelyard.protocols.unjudged import is_unjudged, observe, unjudged_items
 from steelyard.quality.questions import read_questions
 from steelyard.records import ABOUT_ANNOTATORS, AnnotatorKind, Answer, Item, Purpose
 from steelyard.study import events as ev
@@ -21,6 +21,7 @@ from steelyard.study.events import Event, StateName, counts_models
 from steelyard.study.limits import Activity
 from steelyard.study.quality_state import QualityState, SharedTask
 from steelyard.study.recruitment_state import RecruitmentState
+from steelyard.study.unjudged_state import UnjudgedState
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,7 @@ class StudyState:
         """How many interim analyses were made."""
         self.preregistration = Preregistration()
         self.quality = QualityState()
+        self.unjudged = UnjudgedState()
         self.recruitment = RecruitmentState()
         self.activity = Activity()
         self.check_items: dict[str, Item] = {}
@@ -265,6 +267,13 @@ class StudyState:
         if self.learns or task.released:
             task = replace(task, released=False, answer=data.answer if self.learns else None)
         self._count(judgment_id, task)
+        self._record_unjudged(judgment_id, task.annotator, data)
+
+    def _record_unjudged(self, judgment_id: str, annotator: str, data: ev.Judged) -> None:
+        if self.config is not None and self.config.config.get("answers", {}).get("cannot_judge"):
+            reasons = unjudged_items(self.stages[data.stage].protocol, data.items, data.answer)
+            is_whole = is_unjudged(data.items, data.answer)
+            self.unjudged.record(judgment_id, annotator, data.items, reasons, is_whole=is_whole)
 
     def _imported(self, event: Event, data: ev.Judged) -> AssignedTask:
         self.counts["imported"] += event.annotator not in self.judges
@@ -324,7 +333,9 @@ class StudyState:
         if (task := self._closed.get(judgment_id)) is not None:
             if task.purpose == "check":
                 self.quality.check_answered(task.annotator, task.about, right=bool(data.right))
-        elif self.learns:
+            return
+        self._record_unjudged(judgment_id, event.annotator or "", data)
+        if self.learns:
             answered = self._answered[event.annotator or ""]
             before = answered[judgment_id]
             answered[judgment_id] = after = replace(before, answer=data.answer)
@@ -367,6 +378,24 @@ class StudyState:
             self.progress[task.stage].on_released(task.annotator, task.items, task.slot)
         self.tasks_of[task.annotator] -= 1
         return task
+
+    # Items
+
+    def _on_item_set_aside(self, event: Event, data: ev.ItemSetAside) -> None:
+        self.unjudged.set_aside[data.item] = data
+        if self.preregistration.frozen is not None and not data.by:
+            self.preregistration.deviations.append("An item was set aside outside the preregistered rules.")
+        for progress in self.progress:
+            progress.on_item_set_aside(self.code[data.item])
+
+    def _on_item_restored(self, event: Event, data: ev.ItemRestored) -> None:
+        del self.unjudged.set_aside[data.item]
+        if not data.by:
+            self.unjudged.kept.add(data.item)
+        if self.preregistration.frozen is not None and not data.by:
+            self.preregistration.deviations.append("An item that was set aside was restored.")
+        for progress in self.progress:
+            progress.on_item_restored(self.code[data.item])
 
     # Annotators
 
@@ -538,6 +567,10 @@ class StudyState:
         """How many judgments are set aside."""
         return sum(self._counted[annotator] for annotator in self.excluded)
 
+    def count_answers(self, item: str) -> int:
+        """How many answers about an item count, in all stages."""
+        return sum(int(progress.answers[self.code[item]]) for progress in self.progress)
+
     def _codes(self, ids: tuple[str, ...]) -> tuple[int, ...]:
         return tuple(self.code[name] for name in ids)
 
@@ -575,6 +608,8 @@ HANDLERS: dict[type[ev.Payload], Callable[[StudyState, Event, Any], None]] = {
     ev.Forgotten: StudyState._on_forgotten,
     ev.Excluded: StudyState._on_exclusion,
     ev.Readmitted: StudyState._on_readmission,
+    ev.ItemSetAside: StudyState._on_item_set_aside,
+    ev.ItemRestored: StudyState._on_item_restored,
     ev.StateChanged: StudyState._on_state,
     ev.MemberAdded: StudyState._on_team_change,
     ev.MemberRemoved: StudyState._on_team_change,

@@ -49,6 +49,8 @@ class Status:
     """Whether models' judgments count in the scores."""
     frozen: str = ""
     """Digest of the preregistration; empty if there is none."""
+    items_set_aside: int = 0
+    """Items that nobody is asked about any more."""
     deviations: tuple[str, ...] = ()
     """What was done differently from the preregistration."""
 
@@ -83,6 +85,7 @@ def status_of(config: StudyConfig, state: StudyState) -> Status:
         model_judgments=state.counts["model_judgments"],
         counts_models=state.counts_models,
         frozen="" if state.preregistration.frozen is None else state.preregistration.frozen.digest,
+        items_set_aside=len(state.unjudged.set_aside),
         deviations=_deviations(state, stages),
     )
 

@@ -330,6 +330,7 @@ class Study:
             transaction.store.set_state(stored.judgment_id, "answered", event.seq)
             if event.data.right is not None:
                 self.core.apply_checks(transaction, now)
+            self.core.apply_item_rule(transaction, stored.items, now)
         return judgment_of(event, self.config.stages)
 
     def _checked(self, transaction: Transaction, stored: StoredTask, answer: Any) -> Answer:
@@ -368,6 +369,7 @@ class Study:
             transaction.store.set_state(judgment_id, "answered", event.seq)
             if event.data.right is not None:
                 self.core.apply_checks(transaction, now)
+            self.core.apply_item_rule(transaction, stored.items, now)
         return judgment_of(event, self.config.stages)
 
     def skip(self, task: Task | str, reason: str, *, annotator: str | None = None) -> None:
@@ -665,6 +667,7 @@ class Study:
                 change = structs.replace(data, member=member)
                 for payload in opening_events(change, new, questions if has_new_checks else []):
                     transaction.append(payload, at=now)
+                self.core.apply_item_rule(transaction, None, now)
             self._log.fix_config(transaction.state.seq)
 
 

@@ -34,6 +34,7 @@ from steelyard.analysis.tables import (
     rate,
     score_histogram,
 )
+from steelyard.analysis.unjudged import count_unjudged
 from steelyard.analysis.verdict import Verdict
 from steelyard.errors import ModelFailedError, StoreError
 from steelyard.reliability.statistic import EXPLANATIONS
@@ -228,6 +229,7 @@ def _progress(analysis: Analysis, common: dict[str, Any], begin: float) -> Progr
         "checks": pl.DataFrame([asdict(check) for check in study.quality.checks()]),
         "leased_tasks": history.open_tasks().head(_LATEST),
         "notes": history.notes.filter(pl.col("kind").is_in(["flag", "skip"])).reverse().head(_LATEST),
+        **_unjudged_table(analysis),
     }
     return Progress(
         **common,
@@ -313,11 +315,20 @@ _COMPUTE: dict[str, Callable[[Analysis, dict[str, Any], float], Part]] = {
 }
 """How each part is computed."""
 PART_OF_TABLE: dict[str, PartName] = {
-    **dict.fromkeys(("progress", "speed", "costs", "checks", "leased_tasks", "notes"), "progress"),
+    **dict.fromkeys(("progress", "speed", "costs", "checks", "unjudged", "leased_tasks", "notes"), "progress"),
     **dict.fromkeys(("annotators", "judges", "rater_effects", "item_fit"), "annotators"),
     **dict.fromkeys(("statistics", "reliability"), "reliability"),
 }
 """The part with each table; all others are of the scores."""
+
+
+def _unjudged_table(analysis: Analysis) -> dict[str, pl.DataFrame]:
+    """Return the items that annotators could not judge or that were set aside; none in studies without them."""
+    study, set_aside = analysis.study, analysis.study.quality.items_set_aside()
+    if not study.config.answers.cannot_judge and not set_aside:
+        return {}
+    items = count_unjudged(analysis.history, study.config, set_aside).items
+    return {"unjudged": items.filter((pl.col("cannot_judge") > 0) | (pl.col("set_aside") != ""))}
 
 
 def _error_tables(analysis: Analysis) -> dict[str, pl.DataFrame]:

@@ -98,6 +98,7 @@ class StagePlan(_Stored):
 
     automatic: bool = True
     judgments: Annotated[int | None, Field(ge=1, le=1000)] = None
+    document: Annotated[str, Field(max_length=1000, description="column of the documents; empty: single items")] = ""
 
 
 class DraftAbout(_Stored):
@@ -189,7 +190,7 @@ class DraftFolder:
             protocol = protocol_of(stage.get("protocol"))
             protocols.append(protocol)
             if protocol is not None and plan.automatic:
-                stage["design"] = choose_design(protocol, items, plan.judgments).settings
+                stage["design"] = choose_design(protocol, items, plan.judgments, plan.document).settings
         first = next((protocol for protocol in protocols if protocol is not None), None)
         if first is not None:
             accepting = {name for p in protocols if p is not None for name in forms().protocols[p.name].models}

@@ -68,6 +68,7 @@ _TABLES = Literal[
     "labels",
     "matching",
     "checks",
+    "unjudged",
     "average_dominance",
     "sources",
     "adequacy",
@@ -96,6 +97,13 @@ class Exclusion(_RequestBody):
     """The annotator to exclude or readmit, and the reason, which stays in the log."""
 
     annotator: Annotated[str, Field(min_length=1, max_length=200)]
+    reason: Annotated[str, Field(max_length=2000)] = ""
+
+
+class ItemDecision(_RequestBody):
+    """The item to set aside or to ask about again, and the reason, which stays in the log."""
+
+    item: Annotated[str, Field(min_length=1, max_length=10_000)]
     reason: Annotated[str, Field(max_length=2000)] = ""
 
 
@@ -312,6 +320,7 @@ async def item_page(
         frame = part.tables["scores"]
         own = _rows(frame.filter(pl.col(frame.columns[0]) == item))
     content = {field.name: getattr(record, field.name) for field in fields(record)}
+    content["set_aside"] = served.study.quality.items_set_aside().get(item, "")
     return ItemPage(
         item=content,
         scores=own,
@@ -459,6 +468,20 @@ def exclude(served: StudyDep, manager: Manager, body: Exclusion) -> DoneOut:
 def readmit(served: StudyDep, manager: Manager, body: Exclusion) -> DoneOut:
     """Undo an exclusion: the annotator's judgments count again."""
     _act(lambda: served.study.annotators.readmit(body.annotator, body.reason.strip(), member=manager.name))
+    return DoneOut()
+
+
+@router.post(_STUDY + "/set-aside")
+def set_aside(served: StudyDep, manager: Manager, body: ItemDecision) -> DoneOut:
+    """Set an item aside: nobody is asked about it any more; its judgments count as before."""
+    _act(lambda: served.study.quality.set_item_aside(body.item, body.reason.strip(), member=manager.name))
+    return DoneOut()
+
+
+@router.post(_STUDY + "/ask-again")
+def ask_again(served: StudyDep, manager: Manager, body: ItemDecision) -> DoneOut:
+    """Ask about an item again that was set aside; it is not set aside by itself any more."""
+    _act(lambda: served.study.quality.restore_item(body.item, body.reason.strip(), member=manager.name))
     return DoneOut()
 
 

@@ -263,16 +263,22 @@ def _tab_context(study: Study, tab: str) -> dict[str, Any]:
             "about": [_about(stage) for stage in stages],
             "matching": matched_stage(study) is not None,
             "checks": study.config.quality.checks is not None,
+            "unjudged": _has_unjudged(study),
         }
     if tab == "annotators":
         return {"checks": study.config.quality.checks is not None, "models": bool(study.judges.names())}
     if tab == "export":
         tournaments, marks = tournament_design(stages) is not None, bool(marking_stages(study))
-        return {"downloads": _downloads(has_systems(items), tournaments, marks)}
+        return {"downloads": _downloads(has_systems(items), tournaments, marks, _has_unjudged(study))}
     return {}
 
 
-def _downloads(systems: bool, tournaments: bool, marks: bool) -> list[dict[str, Any]]:
+def _has_unjudged(study: Study) -> bool:
+    """Whether annotators may answer that they cannot judge an item, or items were set aside."""
+    return study.config.answers.cannot_judge or bool(study.quality.items_set_aside())
+
+
+def _downloads(systems: bool, tournaments: bool, marks: bool, unjudged: bool) -> list[dict[str, Any]]:
     """Return the tables that can be downloaded, with what each is for."""
     rows = [
         ("scores", "Scores", "One row per item: score, interval, rank, number of judgments."),
@@ -291,6 +297,8 @@ def _downloads(systems: bool, tournaments: bool, marks: bool) -> list[dict[str, 
         ]
     if marks:
         rows.insert(2, ("marks", "Marked errors", "One row per mark: place, words, severity, category, origin."))
+    if unjudged:
+        rows.append(("unjudged", "Cannot judge", "One row per item that annotators could not judge, with the reasons."))
     if tournaments:
         rows += [
             ("sources", "Tournaments", "One row per source and annotator: comparisons and cycles."),

@@ -96,7 +96,9 @@ def plan_of(
         stages.append(
             StagePlanOut(
                 stage=stage.name,
-                reason=choose_design(stage.protocol, items, plan.judgments).reason if plan.automatic else "",
+                reason=choose_design(stage.protocol, items, plan.judgments, plan.document).reason
+                if plan.automatic
+                else "",
                 sentences=list(description.sentences),
                 warnings=list(description.warnings),
                 judgments=size.judgments,

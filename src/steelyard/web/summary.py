@@ -148,7 +148,8 @@ def _annotators(status: Status, leased: int) -> str:
     if status.models:
         counted = "" if status.counts_models else ", which do not count as people's judgments"
         by_models = f"; {_counted(status.model_judgments, 'judgments')} by {_counted(status.models, 'models')}{counted}"
-    return f"{_counted(leased, 'tasks')} leased now{aside}{by_models}"
+    items = f"; {_counted(status.items_set_aside, 'items')} set aside" if status.items_set_aside else ""
+    return f"{_counted(leased, 'tasks')} leased now{aside}{items}{by_models}"
 
 
 def _state(status: Status, reason: str) -> str:

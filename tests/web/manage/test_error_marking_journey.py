@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import groupby
 
 import polars as pl
 import pytest
@@ -33,6 +34,8 @@ def _set_up(page, file) -> None:
     page.locator("#aside .neighbours").first.wait_for()
     continue_to(page, "How much do you need?")
     page.get_by_label("Judgments per item").fill("1")
+    page.get_by_label("Whole documents").select_option("doc")
+    page.get_by_text("text by text in the order of the file").wait_for()
     continue_to(page, "How are answers checked?")
     continue_to(page, "Who takes part?")
     page.get_by_text("Everything is complete").wait_for()
@@ -82,4 +85,14 @@ def test_an_esa_study_from_the_browser_to_the_export(serve_study, open_page, tmp
     with Study.open(workspace / "esa") as study:
         answers = [json.loads(answer) for answer in study.judgments()["answer"]]
         assert len(answers) == 10
+        # Whole documents, one system after the other: the texts of a document in the order of the file.
+        items = {item.id: item for item in study.items}
+        order = {text: number for number, text in enumerate(SEGMENTS)}
+        texts = [items[next(iter(answer))] for answer in answers]
+        documents = [(text.metadata["doc"], text.group) for text in texts]
+        assert len(list(groupby(documents))) == len(set(documents))
+        for _, own in groupby(texts, key=lambda text: (text.metadata["doc"], text.group)):
+            places = [order[text.context] for text in own]
+            assert places == list(range(places[0], places[0] + len(places)))
+            assert places[0] in {0, 3}
         assert sum(bool(value["spans"]) for answer in answers for value in answer.values()) == 6

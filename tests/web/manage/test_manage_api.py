@@ -238,6 +238,22 @@ def test_an_exclusion_sets_scores_aside_and_undoing_it_brings_them_back(judged):
     assert server.study.annotators.excluded == {}
 
 
+def test_an_item_is_set_aside_and_asked_about_again(judged):
+    server, manager = judged
+    item = server.study.items[0].id
+    assert manager.post("/set-aside", {"item": item, "reason": "cut off"}).json() == {"done": True}
+    assert manager.post("/set-aside", {"item": "no such item"}).status_code == 409
+
+    def reasons():
+        return [(row["item"], row["set_aside"]) for row in manager.table("unjudged")["rows"]]
+
+    assert wait_for(reasons) == [(item, "cut off")]
+    assert "1 item set aside" in manager.get("/summary").json()["texts"]["annotators_now"]
+    assert manager.get("/item", id=item).json()["item"]["set_aside"] == "cut off"
+    assert manager.post("/ask-again", {"item": item}).status_code == 200
+    assert server.study.quality.items_set_aside() == {}
+
+
 def test_a_paused_study_asks_nobody_and_says_why(judged):
     server, manager = judged
     person = server.person("cleo")

@@ -220,9 +220,11 @@ class Adaptive(Design):
         """Return the total number of tasks; it grows with items that are added later."""
         state = _state_of(progress)
         count, size = state.n_comparable, state.task_size
-        if count < size:
+        if count < state.smallest_task and not progress.set_aside:
             return 0
-        tasks = ceil(self.judgments * count / size)
+        # What was asked about items that were set aside is not taken from the others.
+        n_spent = int(state.views[~state.is_comparable].sum()) if progress.set_aside else 0
+        tasks = ceil((self.judgments * count + n_spent) / size)
         if self.max_annotators_per_task is None or self.by == "group" or self.different_groups:
             return tasks
         return min(tasks, state.n_sets * self.max_annotators_per_task)
@@ -232,7 +234,9 @@ class Adaptive(Design):
         from steelyard.designs.adaptive.selection import TaskSelector
 
         state, budget = _state_of(progress), self.budget(progress)
-        if state.targets.largest_set < task_size:
+        if state.targets.largest_set < state.smallest_task and progress.set_aside:
+            return NoTask("Too few items are left for a task: the others were set aside.", complete=True)
+        if state.targets.largest_set < state.smallest_task:
             return NoTask(
                 f"A task shows {task_size} {self.by}s, but there are {state.targets.largest_set}: add items"
                 f"{' and fill their column group' if self.by == 'group' else ''}, or show fewer per task."

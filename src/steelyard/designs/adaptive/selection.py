@@ -73,11 +73,11 @@ class TaskSelector:
         self.information = state.information_of(annotator)
 
     def best(self, rng: np.random.Generator) -> SelectedTask | None:
-        """Return the task of largest gain, if possible one that is not leased to anybody."""
-        leased = set(self.state.leased_sets)
-        candidates = self.state.candidates(self.excluded, self._pair_keys(leased))
-        for avoided in (leased, set()) if leased else (leased,):
-            if not avoided and leased:
+        """Return the task of largest gain, if possible one that is not leased and that nobody failed to judge."""
+        unwanted = {*self.state.leased_sets, *self.state.unjudged_sets}
+        candidates = self.state.candidates(self.excluded, self._pair_keys(unwanted))
+        for avoided in (unwanted, set()) if unwanted else (unwanted,):
+            if not avoided and unwanted:
                 candidates = candidates._replace(excluded_pairs=self._pair_keys(avoided))
             for targets, gain in self._by_gain(candidates):
                 task_items = self._items_for(targets, rng)

@@ -64,6 +64,9 @@ class AdaptiveState(DesignState):
         """How often each set of items was assigned."""
         self.full_sets: set[tuple[int, ...]] = set()
         """Sets of items that have been assigned to as many annotators as allowed."""
+        self.unjudged_sets: Counter[tuple[int, ...]] = Counter()
+        """Sets of items that annotators could not judge. Other sets with the same items are asked first, if there are
+        any, which shows the item at fault."""
         self._limit = limit
         self.labels: IntArray = np.zeros(0, np.int32)
         """Context of each item if items are compared within contexts, else its group."""
@@ -105,13 +108,9 @@ class AdaptiveState(DesignState):
         self.labels = np.concatenate([self.labels, np.array(codes, np.int32)])
         self._groups = np.concatenate([self._groups, np.array(codes, np.int32)])
         contexts = self.targets.contexts if isinstance(self.targets, ItemTargets) else None
-        if contexts is None:
-            self.is_comparable = np.ones(self.targets.count, np.bool_)
-        else:
-            if not contexts.is_single:
-                self.label_rule, self.labels = SAME, contexts.of_item
-            size = 1 if self.short_pages else self.task_size
-            self.is_comparable = contexts.is_comparable(size)
+        if contexts is not None and not contexts.is_single:
+            self.label_rule, self.labels = SAME, contexts.of_item
+        self._update_comparable()
         extra = self.targets.count - len(self.views)
         self.views = np.concatenate([self.views, np.zeros(extra, np.int32)])
         self._leased_precision = np.concatenate([self._leased_precision, np.zeros(extra)])
@@ -120,6 +119,22 @@ class AdaptiveState(DesignState):
         if isinstance(self.judges, ComparedJudges):
             self.judges.grow(self.targets.count)
         self._refresh()
+
+    def on_item_set_aside(self, item: int) -> None:
+        """Leave an item out of all further tasks."""
+        self.targets.withhold(item)
+        self._update_comparable()
+
+    def on_item_restored(self, item: int) -> None:
+        """Let an item be asked about again."""
+        self.targets.restore(item)
+        self._update_comparable()
+
+    def _update_comparable(self) -> None:
+        if isinstance(self.targets, ItemTargets):
+            self.is_comparable = self.targets.contexts.is_comparable(self.smallest_task)
+        else:
+            self.is_comparable = np.ones(self.targets.count, np.bool_)
 
     def on_leased(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
         """Count the precision that a leased task is expected to add as if it were known already."""
@@ -143,6 +158,7 @@ class AdaptiveState(DesignState):
         """Update the posterior with an answer to this stage or another."""
         if answer.own_stage:
             self._end_lease(answer.annotator, answer.items)
+            self._count_unjudged(answer, 1)
         if self.uses_ratings:
             is_changed = self._learn_ratings(answer) if answer.own_stage else False
         else:
@@ -152,10 +168,23 @@ class AdaptiveState(DesignState):
 
     def on_retract(self, answer: AnswerNotice) -> None:
         """Remove an answer that was revised or no longer counts from the posterior."""
+        if answer.own_stage:
+            self._count_unjudged(answer, -1)
         handles = self._handles.pop(answer.judgment_id, None)
         if handles is not None:
             (self._model.forget_ratings if self.uses_ratings else self._model.forget)(handles)
             self._tables.clear()
+
+    def _count_unjudged(self, answer: AnswerNotice, by: int) -> None:
+        targets = self.targets
+        if len(answer.items) < 2 or answer.observations or not isinstance(targets, ItemTargets):
+            return
+        contexts = targets.contexts
+        if len(contexts.members[contexts.context_of(answer.items[0])]) > len(answer.items) or by < 0:
+            key = tuple(sorted(answer.items))
+            self.unjudged_sets[key] += by
+            if self.unjudged_sets[key] <= 0:
+                del self.unjudged_sets[key]
 
     def on_model_answer(self, answer: AnswerNotice) -> None:
         """Learn from a model's answer as evidence that people's answers calibrate."""
@@ -330,6 +359,7 @@ class AdaptiveState(DesignState):
         by_person = weight * (variance - 1 / (1 / variance + rating))
         by_model = weight * (variance - 1 / (1 / variance + self.judges.expected))
         by_model[list(self.judges.judged_items)] = 0.0
+        by_person[~self.is_comparable] = by_model[~self.is_comparable] = 0.0
         return GainsByKind(by_person, by_model, self._costs)
 
     def _variance_weights(self, variance: FloatArray) -> FloatArray:
@@ -367,9 +397,16 @@ class AdaptiveState(DesignState):
         return int(self.is_comparable.sum())
 
     @property
+    def smallest_task(self) -> int:
+        """The smallest number of targets that make a task."""
+        return 1 if self.short_pages and isinstance(self.targets, ItemTargets) else self.task_size
+
+    @property
     def n_sets(self) -> int:
         """Number of different tasks, if targets are items."""
-        sizes = np.bincount(self.labels) if self.label_rule == SAME else np.array([self.targets.count])
+        available = np.ones(self.targets.count, np.bool_)
+        available[list(self.targets.withheld)] = False
+        sizes = np.bincount(self.labels[available]) if self.label_rule == SAME else available.sum(keepdims=True)
         return sum(comb(size, self.task_size) * times for size, times in Counter(sizes.tolist()).items())
 
     def noise(self, annotator: str) -> float:

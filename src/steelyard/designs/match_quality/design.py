@@ -172,17 +172,20 @@ class MatchQuality(Design):
 
     def _no_task(self, progress: Progress, state: MatchQualityState) -> NoTask | None:
         """Return why there is no new task for any annotator, or None if there is one."""
-        tasks = len(progress.slots)
+        if state.targets.largest_set < state.task_size and progress.set_aside:
+            return NoTask("Too few items are left for a task: the others were set aside.", complete=True)
         if state.targets.largest_set < state.task_size:
             return NoTask(
                 f"A task shows {state.task_size} {self.by}s, but there are {state.targets.largest_set}: add items"
                 f"{' and fill their column group' if self.by == 'group' else ''}, or show fewer per task."
             )
-        if tasks >= self.budget(progress):
+        tasks = len(progress.slots) - progress.closed_places("answers")
+        assignable = len(progress.slots) - progress.closed_places("assignments")
+        if assignable >= self.budget(progress):
             if progress.places_answered >= tasks:
                 return NoTask(f"All {tasks} tasks have been answered.", complete=True)
             all_seen = NoTask("You have seen every task that still needs an answer.")
-            return WAITING if progress.places_assigned >= tasks else all_seen
+            return WAITING if progress.places_assigned >= assignable else all_seen
         is_between_rounds = self.mode == "rounds" and (state.plan is None or state.plan.is_done)
         if is_between_rounds and self.when_waiting == "wait" and progress.places_answered < tasks:
             return _BETWEEN_ROUNDS
@@ -190,7 +193,10 @@ class MatchQuality(Design):
 
     def goal(self, progress: Progress, task_size: int) -> Goal:
         """Count answered tasks."""
-        return Goal(progress.places_answered, max(self.budget(progress), len(progress.slots)))
+        tasks = len(progress.slots) - progress.closed_places("answers")
+        state = _state_of(progress)
+        is_over = progress.set_aside and state.targets.largest_set < state.task_size
+        return Goal(progress.places_answered, tasks if is_over else max(self.budget(progress), tasks))
 
 
 def _state_of(progress: Progress) -> MatchQualityState:

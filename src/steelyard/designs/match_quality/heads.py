@@ -176,7 +176,8 @@ class RoundHeads(HeadPlan):
     """One iteration of Algorithm 1: the state at the start of the round, and the k heads of highest variance.
 
     A round of more than N/n tasks uses the heads again. Partners are never heads. With `context` (of each target), the
-    heads are the items of highest variance within each context, so that every head has partners in its own.
+    heads are the items of highest variance within each context, so that every head has partners in its own. `eligible`
+    marks the targets that can be heads, all if None.
     """
 
     def __init__(
@@ -186,14 +187,17 @@ class RoundHeads(HeadPlan):
         tasks: int,
         rng: np.random.Generator,
         context: IntArray | None = None,
+        eligible: NDArray[np.bool_] | None = None,
     ) -> None:
         live = model.state
         self._state = Snapshot(np.array(live.mode), np.array(live.variance))
         n = len(self._state.mode)
+        targets = np.arange(n, dtype=np.int32) if eligible is None else np.flatnonzero(eligible).astype(np.int32)
+        variance = self._state.variance[targets]
         if context is None:
-            self._heads = top_heads(self._state.variance, head_count(n, task_size, tasks), rng)
+            self._heads = targets[top_heads(variance, head_count(len(targets), task_size, tasks), rng)]
         else:
-            self._heads = top_heads_by_context(self._state.variance, context, task_size, tasks, rng)
+            self._heads = targets[top_heads_by_context(variance, context[targets], task_size, tasks, rng)]
         self._rank: IntArray = np.full(n, -1, np.int32)
         self._rank[self._heads] = np.arange(len(self._heads))
         self._least_variance = float(self._state.variance.min())

@@ -97,6 +97,16 @@ class MatchQualityState(PlannedState[HeadPlan]):
         if self._cover:
             self._covering_size = covering_size(self._comparable_sets, self.task_size)
 
+    def on_item_set_aside(self, item: int) -> None:
+        """Leave an item out; a new round starts without it."""
+        self.targets.withhold(item)
+        self.on_config_change()
+
+    def on_item_restored(self, item: int) -> None:
+        """Take an item in again; a new round starts with it."""
+        self.targets.restore(item)
+        self.on_config_change()
+
     def start_round(self, number: int, progress: Progress, rng: np.random.Generator) -> None:
         """Put the next plan into effect, if this is a new round; the task that was picked is leased next."""
         super().start_round(number, progress, rng)
@@ -135,11 +145,14 @@ class MatchQualityState(PlannedState[HeadPlan]):
         if self._cover and self.round < 0:
             return CoveringTasks(self.model, self.task_size, self.first_round_size, rng, self._comparable_sets)
         contexts = self._contexts
+        eligible = None if contexts is None else contexts.is_comparable(self.task_size)
+        if self.targets.withheld and eligible is None:
+            eligible = np.ones(self.targets.count, np.bool_)
+            eligible[list(self.targets.withheld)] = False
         if self._continuous:
-            eligible = None if contexts is None else contexts.is_comparable(self.task_size)
             return ContinuousHeads(self.model, self._leases, rng, eligible)
         context = None if contexts is None else contexts.of_item
-        return RoundHeads(self.model, self.task_size, self.tasks_per_round, rng, context)
+        return RoundHeads(self.model, self.task_size, self.tasks_per_round, rng, context, eligible)
 
     @property
     def _contexts(self) -> ItemContexts | None:
@@ -151,7 +164,9 @@ class MatchQualityState(PlannedState[HeadPlan]):
     def _comparable_sets(self) -> list[Sequence[int]]:
         """The sets of items that may be shown together and are large enough for a task."""
         contexts = self._contexts
-        sets = [range(self.targets.count)] if contexts is None else contexts.members
+        sets: Sequence[Sequence[int]] = [range(self.targets.count)] if contexts is None else contexts.members
+        if contexts is None and self.targets.withheld:
+            sets = [[target for target in range(self.targets.count) if target not in self.targets.withheld]]
         return [members for members in sets if len(members) >= self.task_size]
 
     def _targets_of(self, answer: AnswerNotice) -> dict[str, int]:
@@ -173,10 +188,11 @@ class MatchQualityState(PlannedState[HeadPlan]):
         """Whether there can be no task for an annotator, because no item may be shown to them twice."""
         if not self._only_new_items:
             return False
-        contexts = self._contexts
+        contexts, seen_items = self._contexts, history.items.rows.ravel()
+        seen_items = seen_items[~np.isin(seen_items, list(self.targets.withheld))]
         if contexts is None:
-            return self.targets.count - len(history.items.rows) < self.task_size
-        n_seen = np.bincount(contexts.of_item[history.items.rows.ravel()], minlength=len(contexts.members))
+            return self.targets.count - len(self.targets.withheld) - len(seen_items) < self.task_size
+        n_seen = np.bincount(contexts.of_item[seen_items], minlength=len(contexts.members))
         return bool((contexts.sizes - n_seen).max() < self.task_size)
 
     def draw(self, plan: HeadPlan, history: AnnotatorHistory, rng: np.random.Generator) -> DrawnTask | None:
@@ -268,7 +284,7 @@ class MatchQualityState(PlannedState[HeadPlan]):
 
         count, gamma = self.task_size - 1, self.model.gamma
         # Counting the allowed partners takes a scan, which is needed only where something restricts them.
-        if self._only_new_items and is_allowed(np.arange(plan.count)).sum() < count:
+        if (self._only_new_items or self.targets.withheld) and is_allowed(np.arange(plan.count)).sum() < count:
             return None
         pool = PartnerPool(plan.state, plan.count, plan.least_variance, gamma, is_allowed)
         for _ in range(_MAX_DRAWS):
@@ -286,6 +302,8 @@ class MatchQualityState(PlannedState[HeadPlan]):
         is_allowed = plan.may_join(targets, head)
         if self._only_new_items:
             is_allowed &= ~np.isin(targets, history.items.rows)
+        if self.targets.withheld:
+            is_allowed &= ~np.isin(targets, list(self.targets.withheld))
         return is_allowed
 
     def _if_exact(self, probability: float) -> float | None:

@@ -131,9 +131,8 @@ class Propagation(Design):
     def _no_task(self, state: PropagationState) -> NoTask:
         if state.n_unlabelled == 0:
             effort = _effort(state)
-            return NoTask(
-                f"All {effort.items:,} items are labelled, {effort.asked:,} of them by asking.", complete=True
-            )
+            items = f"All {effort.items:,} items are labelled" if not effort.open else "All other items are labelled"
+            return NoTask(f"{items}, {effort.asked:,} of them by asking.", complete=True)
         if not state.open_graphs:
             return WAITING
         return NoTask("You have judged every item that can be asked now.")
@@ -145,8 +144,9 @@ class Propagation(Design):
         for graph in state.labelled_graphs():
             for members, verdict in zip(graph.items, graph.verdicts, strict=True):
                 answers = sum(len(state.answers.get(item, ())) for item in members)
+                is_open = verdict is None and not state.set_aside.issuperset(members)
                 done += min(answers, self.annotators_per_task)
-                total += self.annotators_per_task if verdict is None else min(answers, self.annotators_per_task)
+                total += self.annotators_per_task if is_open else min(answers, self.annotators_per_task)
         return Goal(done, total)
 
     def effort(self, progress: Progress) -> Effort:

@@ -92,12 +92,14 @@ class LabelledGraph:
 
     `ready` lists the unlabelled vertices that no unlabelled vertex dominates, in the order to ask them: by δ, the
     number of vertices they dominate. As δ falls along every edge, asking them in parallel saves as many questions as
-    asking them one by one.
+    asking them one by one. `n_unlabelled` counts the unlabelled vertices, without those of which all items were set
+    aside.
     """
 
     items: list[list[int]]
     verdicts: list[Verdict | None]
     ready: list[int]
+    n_unlabelled: int
 
 
 class PropagationState(DesignState):
@@ -116,6 +118,9 @@ class PropagationState(DesignState):
         self.last_item: dict[str, int] = {}
         """The item each annotator was shown last."""
         self.assignments: Counter[int] = Counter()
+        self.unjudged: Counter[int] = Counter()
+        """Answers that an item cannot be judged: they take no place."""
+        self.set_aside: set[int] = set()
         self.answers: defaultdict[int, dict[str, bool]] = defaultdict(dict)
         self.open_graphs: list[int] = []
         """Graphs with a vertex to ask, ascending, so that a draw from them depends only on the state."""
@@ -144,6 +149,16 @@ class PropagationState(DesignState):
             self._changed.add(code)
             self._join(code, self._sources.vertex[code])
 
+    def on_item_set_aside(self, item: int) -> None:
+        """Ask no more about an item; items below it are asked without its label."""
+        self.set_aside.add(item)
+        self._changed.add(self._graph_of[item])
+
+    def on_item_restored(self, item: int) -> None:
+        """Ask about an item again."""
+        self.set_aside.discard(item)
+        self._changed.add(self._graph_of[item])
+
     def on_leased(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
         """Count the lease of an item."""
         for item in items:
@@ -159,6 +174,7 @@ class PropagationState(DesignState):
 
     def on_answer(self, answer: AnswerNotice) -> None:
         """Record a comparison, or the adequacy of an item."""
+        self._count_unjudged(answer, 1)
         for observation in answer.observations:
             if isinstance(observation, Comparison):
                 self._compare(observation, 1)
@@ -168,12 +184,19 @@ class PropagationState(DesignState):
 
     def on_retract(self, answer: AnswerNotice) -> None:
         """Remove the comparison or adequacy of an answer."""
+        self._count_unjudged(answer, -1)
         for observation in answer.observations:
             if isinstance(observation, Comparison):
                 self._compare(observation, -1)
             elif answer.own_stage and isinstance(observation, Label | Rating):
                 self.answers[self._code[observation.item]].pop(answer.judgment_id, None)
                 self._changed.add(self._graph_of[self._code[observation.item]])
+
+    def _count_unjudged(self, answer: AnswerNotice, times: int) -> None:
+        if answer.own_stage and not answer.observations:
+            for item in answer.items:
+                self.unjudged[item] += times
+                self._changed.add(self._graph_of[item])
 
     def _compare(self, comparison: Comparison, times: int) -> None:
         left, right = (self._sources.vertex[self._code[name]] for name in (comparison.left, comparison.right))
@@ -207,7 +230,7 @@ class PropagationState(DesignState):
     def _discard_labels(self, graph: int) -> None:
         evaluation = self._evaluations.pop(graph, None)
         if evaluation is not None:
-            self.n_unlabelled -= evaluation.verdicts.count(None)
+            self.n_unlabelled -= evaluation.n_unlabelled
         if self.is_open(graph):
             del self.open_graphs[bisect_left(self.open_graphs, graph)]
 
@@ -221,7 +244,7 @@ class PropagationState(DesignState):
         for graph in self._changed:
             self._discard_labels(graph)
             evaluation = self._evaluations[graph] = self._evaluate(graph)
-            self.n_unlabelled += evaluation.verdicts.count(None)
+            self.n_unlabelled += evaluation.n_unlabelled
             if any(self.has_free_place(evaluation, vertex) for vertex in evaluation.ready):
                 insort(self.open_graphs, graph)
         self._changed.clear()
@@ -237,7 +260,7 @@ class PropagationState(DesignState):
 
     def has_free_place(self, evaluation: LabelledGraph, vertex: int) -> bool:
         """Whether a vertex has fewer leases and answers than it needs."""
-        return sum(self.assignments[item] for item in evaluation.items[vertex]) < self.judgments
+        return sum(self.assignments[item] - self.unjudged[item] for item in evaluation.items[vertex]) < self.judgments
 
     def next_item(self, graph: int, seen_sets: ShownSets) -> int | None:
         """Return the next item of a graph to ask an annotator who was shown these items."""
@@ -245,7 +268,7 @@ class PropagationState(DesignState):
         for vertex in evaluation.ready:
             items = evaluation.items[vertex]
             if self.has_free_place(evaluation, vertex) and not any((item,) in seen_sets for item in items):
-                return items[0]
+                return next(item for item in items if item not in self.set_aside)
         return None
 
     def _evaluate(self, graph: int) -> LabelledGraph:
@@ -266,16 +289,20 @@ class PropagationState(DesignState):
             ],
         )
         verdicts = self._verdicts(units)
-        is_labelled = [True] * len(order.members)
-        for component, verdict in zip(units.component, verdicts, strict=True):
-            is_labelled[component] &= verdict is not None
+        is_done = [
+            verdict is not None or self.set_aside.issuperset(items)
+            for verdict, items in zip(verdicts, units.items, strict=True)
+        ]
+        is_component_done = [True] * len(order.members)
+        for component, is_vertex_done in zip(units.component, is_done, strict=True):
+            is_component_done[component] &= is_vertex_done
         ready = [
             vertex
-            for vertex, verdict in enumerate(verdicts)
-            if verdict is None and all(is_labelled[other] for other in order.above[units.component[vertex]])
+            for vertex, is_vertex_done in enumerate(is_done)
+            if not is_vertex_done and all(is_component_done[other] for other in order.above[units.component[vertex]])
         ]
         ready.sort(key=lambda vertex: (-order.dominates[units.component[vertex]], units.items[vertex][0]))
-        return LabelledGraph(units.items, verdicts, ready)
+        return LabelledGraph(units.items, verdicts, ready, is_done.count(False))
 
     def _verdicts(self, units: _Units) -> list[Verdict | None]:
         """Label vertices by answers, by the reference, or by a dominating vertex (§3.2), in this order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import ceil
 
 import numpy as np
@@ -43,6 +43,17 @@ def _draw_pair(one: list[int], other: list[int], used_pairs: set[Pair], rng: np.
             return min(a, b), max(a, b)
     new_pairs = sorted({(min(a, b), max(a, b)) for a in one for b in other if a != b} - used_pairs)
     return new_pairs[int(rng.integers(len(new_pairs)))] if new_pairs else None
+
+
+def connected_groups(vertices: Sequence[int], pairs: Iterable[Pair]) -> list[list[int]]:
+    """Return the vertices in groups that the pairs connect."""
+    group_of = {vertex: [vertex] for vertex in vertices}
+    for one, other in pairs:
+        if group_of[one] is not group_of[other]:
+            group_of[one] += group_of[other]
+            for vertex in group_of[other]:
+                group_of[vertex] = group_of[one]
+    return list({id(group): group for group in group_of.values()}.values())
 
 
 def first_pairs(vertices: Sequence[int], seed: Sequence[int]) -> list[Pair]:

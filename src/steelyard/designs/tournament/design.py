@@ -32,7 +32,6 @@ class Tournament(Design):
     """
 
     name: ClassVar[str] = "tournament"
-    shares_sources: ClassVar[bool] = True
 
     annotators_per_source: Annotated[
         int, Field(ge=1, description="distinct annotators per source; each runs a separate tournament")
@@ -45,6 +44,11 @@ class Tournament(Design):
     hold_minutes: Annotated[
         float, Field(gt=0, description="minutes for which a source stays reserved for an inactive annotator")
     ] = 30.0
+
+    @property
+    def shares_sources(self) -> bool:
+        """Overlap gives whole tournaments to everybody."""
+        return True
 
     def initial_state(self, protocol: Protocol) -> DesignState:
         """Return the state before the first tournament."""

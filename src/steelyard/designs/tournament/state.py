@@ -12,7 +12,7 @@ from steelyard.designs.dominance_graph import Pair, dominance_order
 from steelyard.designs.item_sources import ItemSources
 from steelyard.designs.progress import Levels, Progress, ShownSets
 from steelyard.designs.state import AnswerNotice, PlannedState
-from steelyard.designs.tournament.brackets import draw_bracket, first_pairs
+from steelyard.designs.tournament.brackets import connected_groups, draw_bracket, first_pairs
 from steelyard.observations import Comparison
 from steelyard.records import Item
 
@@ -114,6 +114,38 @@ class TournamentState(PlannedState[int]):
             for run in self.runs_of_source[source]:
                 self._extend(run)
             self._update_places(source)
+
+    def on_item_set_aside(self, item: int) -> None:
+        """Leave an item out; unfinished tournaments connect their other items without it."""
+        source = self.sources.withhold(item)
+        if source is not None:
+            for run in self.runs_of_source[source]:
+                self._reconnect(run)
+            self._update_places(source)
+
+    def on_item_restored(self, item: int) -> None:
+        """Take an item in again; tournaments that compared it before stay as they are."""
+        source = self.sources.restore(item)
+        if source is None:
+            return
+        for run in self.runs_of_source[source]:
+            if run.is_finished and any(item in pair for pair in run.pairs):
+                run.n_vertices = len(self.sources.vertices[source])
+            self._extend(run)
+        self._update_places(source)
+
+    def _reconnect(self, run: Run) -> None:
+        """Drop the open pairs of items that were set aside, and connect the other items."""
+        vertices = self.sources.vertices[run.source]
+        run.n_vertices = len(vertices)
+        if not run.seed or run.is_finished:
+            return
+        members = set(vertices)
+        run.pairs = [pair for pair in run.pairs if members.issuperset(pair) or run.answers.get(pair)]
+        rng = np.random.default_rng([*run.seed, len(vertices), len(run.pairs)])
+        groups = connected_groups(vertices, [pair for pair in run.pairs if members.issuperset(pair)])
+        run.pairs += draw_bracket(groups, {*run.pairs, *run.answers}, rng)
+        self._update_run(run)
 
     def on_leased(self, annotator: str, items: tuple[int, ...], slot: int | None) -> None:
         """Record the lease of a pair; the first pair of a tournament reserves a place."""
@@ -230,7 +262,9 @@ class TournamentState(PlannedState[int]):
 
     def _top_pair(self, run: Run) -> Pair | None:
         """Return the two highest undominated vertices; they were never compared, or one would dominate the other."""
-        order = dominance_order(self.sources.vertices[run.source], run.outcomes())
+        vertices = self.sources.vertices[run.source]
+        outcomes = {pair: sign for pair, sign in run.outcomes().items() if set(vertices).issuperset(pair)}
+        order = dominance_order(vertices, outcomes)
         top = [vertex for vertex, count in enumerate(order.dominators) if count == 0]
         if len(top) < 2:
             return None

@@ -50,11 +50,13 @@ def section(analysis: Analysis) -> Section:
             )
         },
     }
-    unjudged = count_unjudged(history, analysis.study.config)
+    set_aside = analysis.study.quality.items_set_aside()
+    unjudged = count_unjudged(history, analysis.study.config, set_aside)
     counts |= {
         "“cannot judge” (no information for the scores)": unjudged.cannot_judge,
         "“both bad” (ties in the scores)": unjudged.both_bad,
         "with a comment": unjudged.comments,
+        "items set aside (nobody is asked about them any more)": len(set_aside),
     }
     always = {"answers in total", "judgments that count"}
     blocks.append(
@@ -80,8 +82,9 @@ def _unjudged_items(unjudged: Unjudged) -> list[Block]:
         count_column("cannot_judge", "cannot judge"),
         *([count_column("both_bad", "both bad")] if unjudged.both_bad else []),
         *([text_column("reasons", "reasons")] if unjudged.cannot_judge else []),
+        *([text_column("set_aside", "set aside because")] if (unjudged.items["set_aside"] != "").any() else []),
     ]
-    title = "Items that annotators could not judge, or answered with “both bad”."
+    title = "Items that annotators could not judge or answered with “both bad”, and items that were set aside."
     return [Table("unjudged", title, unjudged.items, tuple(columns))]
 
 

@@ -208,6 +208,23 @@ class Answers(_Table):
         tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
         Field(max_length=20, description="reasons for “cannot judge” to choose from; empty: no reason is requested"),
     ] = ()
+    set_aside_after: Annotated[
+        int,
+        Field(
+            ge=0,
+            strict=True,
+            description="annotators who cannot judge an item before it is set aside (nobody is asked about it any "
+            "more); 0: never",
+        ),
+    ] = 3
+    set_aside_fraction: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="fraction of the answers about an item that must be “cannot judge” before it is set aside",
+        ),
+    ] = 0.5
     comments: Annotated[bool, Field(description="whether annotators may write a comment on each task")] = False
 
     @property

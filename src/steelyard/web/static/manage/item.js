@@ -8,8 +8,8 @@ import { drawInto } from "./charts.js";
 const { api, item } = document.body.dataset;
 const place = document.getElementById("item");
 
-function facts({ text, group, context, reference, media, tags, gold, metadata }) {
-  const rows = { Text: text, Group: group, Context: context, Reference: reference, Media: media, Tags: tags.join(", "), Gold: gold };
+function facts({ text, group, context, reference, media, tags, gold, metadata, set_aside: setAside }) {
+  const rows = { "Set aside": setAside, Text: text, Group: group, Context: context, Reference: reference, Media: media, Tags: tags.join(", "), Gold: gold };
   const pairs = [...Object.entries(rows), ...Object.entries(metadata)].filter(([, value]) => value);
   return h("dl", { class: "m-facts card" }, pairs.flatMap(([name, value]) => [h("dt", {}, name), h("dd", { dir: "auto" }, value)]));
 }

@@ -1,6 +1,7 @@
 import { h } from "../annotate/dom.js";
 import { post, toast } from "./api.js";
 import { interval, number } from "./cells.js";
+import { askReason } from "./dialogs.js";
 import { Table } from "./tables.js";
 
 /** The tab Quality: reliability and agreement, each statistic with its meaning, and the attention checks. */
@@ -20,9 +21,10 @@ export function start({ api }) {
     ],
   });
   const checks = part("checks-table") === null ? null : checksTable(api);
+  const unjudged = part("unjudged-table") === null ? null : unjudgedTable(api);
   return {
     parts: ["reliability", "progress"],
-    refresh: () => Promise.all([statistics.refresh(), checks?.refresh()]),
+    refresh: () => Promise.all([statistics.refresh(), checks?.refresh(), unjudged?.refresh()]),
   };
 }
 
@@ -53,4 +55,52 @@ function checksTable(api) {
       { key: "disputed", title: "Decision", cell: (row) => (row.disputed && "manage" in document.body.dataset ? h("div", { class: "m-why" }, h("span", { class: "small" }, "most annotators disagree with it"), button(row, "right"), button(row, "wrong")) : row.resolved ? `found ${row.resolved}` : "") },
     ],
   });
+}
+
+function unjudgedTable(api) {
+  const pending = new Map();
+  const decide = async (what, item, reason, words, undo) => {
+    try {
+      await post(`${api}/${what}`, { item, reason });
+    } catch (refused) {
+      toast(refused.message);
+      return;
+    }
+    pending.set(item, what === "set-aside" ? reason : "");
+    await table.refresh();
+    toast(words, undo);
+  };
+  const askAgain = (item, reason) => decide("ask-again", item, "", `${item} is asked about again.`, () => setAside(item, reason));
+  const setAside = (item, reason) => decide("set-aside", item, reason, `${item} is set aside.`, () => askAgain(item, reason));
+  const chooseAside = async (item) => {
+    const reason = await askReason({
+      title: `Set ${item} aside?`,
+      why: "Nobody is asked about it any more. Its judgments are kept and count as before. You can undo it.",
+      action: "Set aside",
+      needed: true,
+    });
+    if (reason !== null) await setAside(item, reason);
+  };
+  const asideOf = (row) => pending.get(row.item) ?? row.set_aside;
+  const button = (row) => {
+    const reason = asideOf(row);
+    const act = reason ? () => askAgain(row.item, reason) : () => chooseAside(row.item);
+    const words = reason ? "Ask again" : "Set aside…";
+    return h("button", { type: "button", class: "m-small", onclick: act, "aria-label": `${words} ${row.item}` }, words);
+  };
+  const table = new Table(part("unjudged-table"), {
+    url: `${api}/tables/unjudged`,
+    label: "Items that cannot be judged",
+    empty: "No annotator has answered “cannot judge” yet.",
+    size: 10,
+    cards: true,
+    columns: [
+      { key: "item", title: "Item", heading: true, cell: (row) => h("a", { href: `item?id=${encodeURIComponent(row.item)}`, dir: "auto" }, row.item) },
+      { key: "cannot_judge", title: "Cannot judge", number: true, cell: (row) => `${number(row.cannot_judge)} of ${number(row.answers)}` },
+      { key: "reasons", title: "Reasons", sort: false, wide: true, cell: (row) => h("span", { class: "small", dir: "auto" }, row.reasons || "–") },
+      { key: "set_aside", title: "Set aside", wide: true, cell: (row) => h("span", { class: "small", dir: "auto" }, asideOf(row) || "no") },
+      "manage" in document.body.dataset && { key: "action", title: "Actions", sort: false, action: true, cell: button },
+    ].filter(Boolean),
+  });
+  return { refresh: () => (pending.clear(), table.refresh()) };
 }

@@ -8,6 +8,8 @@ import { DESIGNS, MODELS, SETTINGS } from "./words.js";
 
 const MEASURES = [["", "Not before the plan is complete"], ["split_half", "Split-half reliability is high enough"], ["interval_width", "Intervals are narrow enough"], ["top_k", "The top items are separated"]];
 
+const RATED = ["direct", "likert", "choice", "error_spans"];
+
 export function planStep({ render, forms }) {
   const result = h("div", { class: "n-plan", "aria-live": "polite" });
   const paths = stagePaths();
@@ -18,6 +20,7 @@ export function planStep({ render, forms }) {
   return Object.assign(
     [
       ...paths.map((prefix, place) => amountFields(prefix, place, paths.length)),
+      ...paths.map((prefix, place) => documentField(prefix, place, paths.length)),
       paths.length > 1 ? orderSection(paths, render) : null,
       result,
       reliabilityPart(),
@@ -57,19 +60,37 @@ function amountFields(prefix, place, count) {
   const name = get(within(prefix, "protocol.name"));
   const title = count > 1 ? `Judgments per item in part ${place + 1} (${TYPES[name]?.[0] ?? name})` : "Judgments per item";
   if (!plan.automatic) return h("p", { class: "muted" }, `${count > 1 ? `Part ${place + 1}: y` : "Y"}ou chose the design yourself; its settings are under Advanced.`);
-  const rated = ["direct", "likert", "choice", "error_spans"].includes(name);
+  const rated = RATED.includes(name);
   const planned = draft.state.plan?.stages[place]?.per_item;
   const usual = plan.judgments === null && planned ? String(Math.round(planned)) : rated ? "3" : "6";
   const control = h("input", { type: "number", min: 1, max: 1000, step: 1, class: "n-short", placeholder: usual, value: plan.judgments ?? "" });
   control.addEventListener("input", () => {
     const plans = structuredClone(draft.state.plans);
     const number = Math.round(Number(control.value));
-    plans[place] = { automatic: true, judgments: control.value === "" || !(number >= 1 && number <= 1000) ? null : number };
+    plans[place] = { ...plan, automatic: true, judgments: control.value === "" || !(number >= 1 && number <= 1000) ? null : number };
     draft.state.plans = plans;
     change({ values: draft.values, plan: plans });
   });
   const help = rated ? "How many different annotators judge each item. Start with three; use five or more if items are close to each other." : "In how many answers each item appears. More answers separate items that are close to each other.";
   return labelled({ label: title, help, path: within(prefix, "design"), control });
+}
+
+/** Whether annotators get whole documents; offered where a further column could name the document of each text. */
+function documentField(prefix, place, count) {
+  const plan = draft.state.plans[place] ?? { automatic: true, judgments: null, document: "" };
+  const columns = Object.entries(draft.state.items?.roles ?? {}).filter(([, role]) => role === "extra").map(([column]) => column);
+  if (plan.document && !columns.includes(plan.document)) columns.push(plan.document);
+  if (!plan.automatic || !columns.length || !RATED.includes(get(within(prefix, "protocol.name")))) return null;
+  const choices = [["", "No, single items in random order"], ...columns.map((column) => [column, `Yes, by the column “${column}”`])];
+  const control = h("select", {}, choices.map(([value, words]) => h("option", { value, selected: value === (plan.document ?? "") }, words)));
+  control.addEventListener("change", () => {
+    const plans = structuredClone(draft.state.plans);
+    plans[place] = { ...plan, document: control.value };
+    draft.state.plans = plans;
+    change({ values: draft.values, plan: plans });
+  });
+  const help = "An annotator gets all texts of a document in the order of the file, one system after the other, before the next document begins.";
+  return labelled({ label: count > 1 ? `Whole documents in part ${place + 1}` : "Whole documents", help, path: within(prefix, "design.document"), control });
 }
 
 function draftNumber(key, label, help, min, step) {
