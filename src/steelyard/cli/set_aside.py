@@ -27,7 +27,9 @@ def set_aside(folder: StudyFolder, item: ItemId, reason: Reason) -> None:
 
 
 def ask_again(folder: StudyFolder, item: ItemId, reason: Reason = "") -> None:
-    """Ask about an item again that was set aside, by you or because annotators cannot judge it.
+    """Ask about an item again that was set aside.
+
+    It does not matter whether you set it aside, or the rule for items that nobody can judge did.
 
     Example: steelyard ask-again words w12
     """

@@ -155,8 +155,8 @@ class DocumentState(DesignState):
     def _update_places(self, document: int) -> None:
         """Recount how many more annotators a document needs."""
         needed = [self._needed(document, page, self._holders[document]) for page in self._open_pages(document)]
-        taken = self._judgments - max(needed, default=0)
-        self.places_taken.move(document, max(taken, 0) - int(self.places_taken.level[document]))
+        n_taken = self._judgments - max(needed, default=0)
+        self.places_taken.move(document, max(n_taken, 0) - int(self.places_taken.level[document]))
 
     # Read by picks; nothing below changes the state
 
@@ -168,8 +168,8 @@ class DocumentState(DesignState):
 
     def _needed(self, document: int, page: int, holders: dict[str, int]) -> int:
         """Return how many judgments of a page are neither given nor kept for a holder of the document."""
-        kept = sum(page not in self._pages_of[holder].get(document, ()) for holder in holders)
-        return self._judgments - self._assigned[document][page] - kept
+        n_kept = sum(page not in self._pages_of[holder].get(document, ()) for holder in holders)
+        return self._judgments - self._assigned[document][page] - n_kept
 
     def _active_holders(self, document: int) -> dict[str, int]:
         return {holder: time for holder, time in self._holders[document].items() if self.now - time <= self._hold_time}
