@@ -96,7 +96,7 @@ def test_a_pick_records_how_it_was_made(make_study):
     assert pick.kind == "picked"
     assert {key: getattr(pick.data, key) for key in ("design", "settings", "seed", "round", "weight", "state")} == {
         "design": "per_item",
-        "settings": {"judgments": 4},
+        "settings": {"judgments": 4, "document": "", "hold_minutes": 30.0},
         "seed": 17,
         "round": 0,
         "weight": 1.0,
