@@ -121,8 +121,7 @@ class StudyState:
         self.interim_analyses = 0
         """How many interim analyses were made."""
         self.preregistration = Preregistration()
-        self.quality = QualityState()
-        self.unjudged = UnjudgedState()
+        self.quality, self.unjudged = QualityState(), UnjudgedState()
         self.recruitment = RecruitmentState()
         self.activity = Activity()
         self.check_items: dict[str, Item] = {}
