@@ -315,18 +315,12 @@ def _target(
 def _of_study(folder: Path, effects: dict[str, Any]) -> tuple[Layout, list[PlanOption]]:
     """Return the items of a study, and its protocol, design and model."""
     from steelyard.cli.options import existing_folder
-    from steelyard.simulate import ItemLayout, PlanOption, SystemLayout
-    from steelyard.simulate.plan_layout import SystemEffects
+    from steelyard.simulate import PlanOption
+    from steelyard.simulate.plan_layout import SystemEffects, layout_of_items
     from steelyard.study.opening import check_study
 
     config, items = check_study(existing_folder(folder))
-    outputs = [(item.group, item.context) for item in items if item.group and item.context]
-    layout: Layout = ItemLayout(len(items))
-    if len(outputs) == len(items):
-        layout = SystemLayout.of_outputs(
-            [(str(group), str(context)) for group, context in outputs], SystemEffects.of(effects)
-        )
-    return layout, [PlanOption.of_study(config)]
+    return layout_of_items(items, SystemEffects.of(effects)), [PlanOption.of_study(config)]
 
 
 def _reached(

@@ -267,6 +267,14 @@ class SystemLayout(Layout):
         return dict(zip(self.systems, scores.tolist(), strict=True))
 
 
+def layout_of_items(items: Sequence[Item], effects: SystemEffects | None = None) -> Layout:
+    """Return the layout of a study's items: outputs of systems where all of them have a system and a source."""
+    outputs = [(item.group, item.context) for item in items if item.group and item.context]
+    if not outputs or len(outputs) < len(items):
+        return ItemLayout(len(items))
+    return SystemLayout.of_outputs([(str(group), str(context)) for group, context in outputs], effects)
+
+
 def _pooled_correlation(pairs: Sequence[tuple[FloatArray, FloatArray]]) -> float:
     """Return the correlation of the deviations from the mean of each pair, pooled over the pairs."""
     covariance = first_variance = second_variance = 0.0

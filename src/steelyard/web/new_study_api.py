@@ -13,11 +13,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import FileResponse
+from starlette.responses import FileResponse, StreamingResponse
 
 from steelyard.errors import ConfigError
 from steelyard.formats.item_columns import Role
 from steelyard.formats.uploads import MAX_UPLOAD_BYTES
+from steelyard.records import Item
+from steelyard.study import StudyConfig
 from steelyard.web.catalogue import catalogues
 from steelyard.web.content import media_policy, render_page_text
 from steelyard.web.draft_folders import (
@@ -49,10 +51,12 @@ from steelyard.web.schemas import ErrorOut
 from steelyard.web.settings_forms import FormsOut, forms
 from steelyard.web.study_plan import (
     MAX_SIMULATED_TASKS,
+    PlanOut,
     ReliabilityOut,
     expected_reliability,
     plan_of,
 )
+from steelyard.web.target_plan import TargetRequest, stream_target_plan
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": ErrorOut, "description": "Not the manager."},
@@ -68,6 +72,8 @@ draft_router = APIRouter()
 
 _STUDY = "/api/v1/studies/{study}/manage"
 _PREVIEW_ROWS = 8
+_PLANNED_ANNOTATORS = 50
+"""Annotators that a plan for a target assumes, as `steelyard plan` does."""
 _PREVIEW_CELL = 300
 _MOST_ITEM_NAMES = 500
 _MOST_MISSING = 20
@@ -258,13 +264,29 @@ def import_upload(found: DraftDep, request: Request, response: Response, version
     return result
 
 
-@draft_router.post("/reliability")
-def estimate_reliability(folder: DraftDep) -> list[ReliabilityOut]:
-    """Simulate the study with typical annotators: how reliable its scores would be."""
+def _complete(folder: DraftFolder) -> tuple[StudyConfig, list[Item], PlanOut]:
+    """Return the study of a draft with its plan; refuse a draft that is not complete."""
     config, items, problems = checked(folder.path) if not folder.file_problems() else (None, [], [])
     if config is None or problems:
         raise Refusal(409, "draft_incomplete", "The study is not complete yet.", "Complete the steps before first.")
     plan = plan_of(config, items, folder.plans(folder.values()), folder.about.annotators, folder.about.seconds)
+    return config, items, plan
+
+
+@draft_router.post("/target", response_class=StreamingResponse)
+def plan_target(folder: DraftDep, body: TargetRequest) -> StreamingResponse:
+    """Simulate how many judgments a target needs, as lines of JSON: the progress, then the result or the error."""
+    config, items, plan = _complete(folder)
+    # Without a number from the researcher, enough annotators that items can be judged several times by different ones.
+    annotators = folder.about.annotators or max(plan.annotators, _PLANNED_ANNOTATORS)
+    lines = stream_target_plan(config, items, body, annotators, plan.seconds)
+    return StreamingResponse(lines, media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
+
+
+@draft_router.post("/reliability")
+def estimate_reliability(folder: DraftDep) -> list[ReliabilityOut]:
+    """Simulate the study with typical annotators: how reliable its scores would be."""
+    config, items, plan = _complete(folder)
     if plan.tasks > MAX_SIMULATED_TASKS:
         raise Refusal(
             409,

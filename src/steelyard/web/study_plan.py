@@ -19,7 +19,7 @@ from steelyard.web.draft_folders import StagePlan
 
 MAX_SIMULATED_TASKS = 5_000
 """Largest plan that is simulated while somebody waits; larger ones take `steelyard simulate`."""
-_simulating = threading.Lock()
+simulating = threading.Lock()
 """Simulations run one at a time: they keep a core busy for some seconds."""
 _TASKS_PER_ANNOTATOR = 50
 """Tasks of one annotator that a plan assumes where the study sets no limit."""
@@ -67,7 +67,7 @@ class ReliabilityOut(BaseModel):
 
 def expected_reliability(config: StudyConfig, items: Sequence[Item], annotators: int) -> list[ReliabilityOut]:
     """Simulate ten studies with typical annotators, and return the reliability of each stage."""
-    with _simulating:
+    with simulating:
         forecast = forecast_study(config, items, people=annotators, examples=0)
     return [
         ReliabilityOut(
@@ -79,6 +79,14 @@ def expected_reliability(config: StudyConfig, items: Sequence[Item], annotators:
         )
         for stage in forecast.stages
     ]
+
+
+def planned_tasks(config: StudyConfig, judgments: int) -> int:
+    """Return the number of tasks for this many judgments: with checks and repeats."""
+    quality = config.quality
+    each = config.annotators.max_tasks or _TASKS_PER_ANNOTATOR
+    extra = quality.repeat_rate + (0.0 if quality.checks is None else quality.checks.expected(each) / each)
+    return ceil(judgments / max(1 - extra, 0.05))
 
 
 def plan_of(
@@ -110,10 +118,8 @@ def plan_of(
         least = max(least, int(distinct))
         estimate += size.judgments * task_seconds(stage.protocol)
     judgments = sum(stage.judgments for stage in stages)
-    quality = config.quality
     each = config.annotators.max_tasks or _TASKS_PER_ANNOTATOR
-    extra = quality.repeat_rate + (0.0 if quality.checks is None else quality.checks.expected(each) / each)
-    tasks = ceil(judgments / max(1 - extra, 0.05))
+    tasks = planned_tasks(config, judgments)
     typical = round(estimate / max(judgments, 1), 1)
     people = annotators or max(least, ceil(tasks / each))
     hours = tasks * (seconds or typical) / 3600

@@ -221,6 +221,41 @@ def test_more_judgments_are_expected_to_be_more_reliable(wizard):
     assert values[0] < values[1]
 
 
+def test_a_target_is_planned_with_progress_ranges_a_chart_and_a_sentence(wizard):
+    words = "text\n" + "".join(f"word {n}\n" for n in range(30))
+    wizard.upload(words.encode(), "w.csv")
+    target = {"measure": "reliability", "goal": 0.8}
+    assert wizard.http.post(f"{wizard.url}/target", json=target).status_code == 409  # there is no question yet
+    wizard.values(**QUESTION, pay={"per_hour": 12, "currency": "€"})
+    wizard.put(
+        values={**wizard.state["values"], "model": {"name": "mean"}},
+        automatic_model=False,
+        plan=[{"automatic": True, "judgments": 3}],
+        seconds=36,
+        annotators=20,
+    )
+
+    def plan(**body):
+        lines = [json.loads(line) for line in wizard.http.post(f"{wizard.url}/target", json=body).iter_lines()]
+        progress = [line["done"] for line in lines[:-1]]
+        assert progress == sorted(progress)
+        return lines[-1]
+
+    result = plan(**target)["result"]
+    assert result["lower"] <= result["judgments"] <= result["upper"]
+    # 36 seconds a judgment are a hundredth of an hour, paid 12 an hour.
+    assert result["hours"] == pytest.approx(result["judgments"] / 100)
+    assert result["cost"] == pytest.approx(12 * result["hours"])
+    assert result["per_item"] == pytest.approx(result["judgments"] / 30, abs=0.01)
+    assert f"{result['judgments']:,} direct judgments" in result["sentence"]
+    assert "the model mean" in result["sentence"]
+    assert result["chart"].startswith("<svg")
+    afforded = plan(measure="cost", goal=12 * result["hours"])["result"]
+    assert afforded["judgments"] == pytest.approx(result["judgments"], abs=1)
+    assert afforded["reached"][0] == pytest.approx(0.8, abs=0.1)
+    assert "between 0 and 1" in plan(measure="interval_width", goal=3)["error"]["remedy"]
+
+
 def test_two_stages_each_with_their_own_plan(workspace, wizard):
     wizard.upload(OUTPUTS.encode(), "outputs.csv")
     stages = [

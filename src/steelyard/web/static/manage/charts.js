@@ -10,13 +10,20 @@ let drawings = 0;
 
 /** Fetch a chart and put it into an element; its finding becomes the element's name. */
 export async function drawInto(place, address, parameters = {}) {
-  const theme = dark.matches ? "dark" : "light";
-  const query = new URLSearchParams({ theme, width: narrow.matches ? 300 : 640, ...parameters });
+  const query = new URLSearchParams({ ...drawingOptions(), ...parameters });
   const response = await fetch(`${address}?${query}`);
   if (!response.ok) throw new Error(`The server answered with ${response.status}.`);
+  return putDrawing(place, await response.text());
+}
+
+/** What a drawing depends on: the page's colours and its width. */
+export const drawingOptions = () => ({ theme: dark.matches ? "dark" : "light", width: narrow.matches ? 300 : 640 });
+
+/** Put a drawing into an element; its finding becomes the element's name. */
+export function putDrawing(place, svg) {
   drawings += 1;
   // Ids of several drawings in one page must differ.
-  const text = (await response.text()).replace(/(\bid="|url\(#|href="#)([\w-]+)/g, `$1d${drawings}-$2`);
+  const text = svg.replace(/(\bid="|url\(#|href="#)([\w-]+)/g, `$1d${drawings}-$2`);
   const drawing = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (drawing.localName !== "svg") throw new Error("The server did not return a chart.");
   const name = drawing.getAttribute("aria-label");

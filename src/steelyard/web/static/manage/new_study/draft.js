@@ -195,6 +195,29 @@ export function estimateReliability() {
   return changeFiles("POST", "/reliability", "{}");
 }
 
+/** Simulate how many judgments a target needs; `onProgress(part)` is called as lines of the answer arrive. */
+export async function planTarget(target, onProgress) {
+  await flush();
+  await queue;
+  const headers = { "X-CSRF-Token": csrf, "Content-Type": "application/json" };
+  const response = await fetch(`${API}/${id}/target`, { method: "POST", headers, body: JSON.stringify(target) });
+  if (!response.ok) throw new Refused(response.status, await response.json().catch(() => null));
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    text += value ?? "";
+    const lines = text.split("\n");
+    text = lines.pop();
+    for (const line of lines.filter(Boolean).map((one) => JSON.parse(one))) {
+      if (line.error) throw new Refused(422, line);
+      if (line.result) return line.result;
+      onProgress(line.done / line.of);
+    }
+    if (done) throw new Refused(0, { error: { what: "The connection was lost.", remedy: "Try again." } });
+  }
+}
+
 export async function discard() {
   await queue;
   if (id) await request("DELETE", `${API}/${id}`, "{}");

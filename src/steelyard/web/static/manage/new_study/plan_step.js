@@ -1,6 +1,7 @@
 import { h } from "../../annotate/dom.js";
 import { announcement, button, details, generatedField, labelled, numberField, section, selectField, textField, titleOf } from "./controls.js";
-import { change, draft, estimateReliability, get, set, valuesChanged } from "./draft.js";
+import { drawingOptions, putDrawing } from "../charts.js";
+import { change, draft, estimateReliability, get, planTarget, set, valuesChanged } from "./draft.js";
 import { stagePaths, TYPES, within } from "./question_step.js";
 import { DESIGNS, MODELS, SETTINGS } from "./words.js";
 
@@ -24,6 +25,7 @@ export function planStep({ render, forms }) {
       paths.length > 1 ? orderSection(paths, render) : null,
       result,
       reliabilityPart(),
+      paths.length === 1 ? targetPart(render) : null,
       section("People and time", null, h("div", { class: "n-columns" }, draftNumber("annotators", "Annotators", "How many you expect. Empty: an estimate.", 1, 1), draftNumber("seconds", "Seconds per task", "Empty: an estimate from the question type.", 1, "any"))),
       paySection(),
       advanced(paths, render, forms),
@@ -151,6 +153,87 @@ function reliabilityPart() {
     estimate.disabled = false;
   });
   return h("div", { class: "n-stack" }, h("div", { class: "row" }, estimate, h("span", { class: "small muted" }, "Takes a few seconds.")), place.element);
+}
+
+/** What can be aimed at: label of the number, its unit in the form, default, and of what it is a probability. */
+const TARGETS = {
+  reliability: { name: "A reliability", goal: "Split-half reliability", start: 0.9, max: 0.99, step: 0.01 },
+  interval_width: { name: "Narrow intervals", goal: "Width of the intervals", unit: "% of the scale", scale: 100, start: 20, max: 99 },
+  top_items: { name: "The right top items", goal: "Number of top items", start: 10, step: 1, probability: "Probability that they are right" },
+  difference: { name: "A difference between two systems", goal: "Difference to detect", unit: "% of the scale", scale: 100, start: 5, max: 99, probability: "Power" },
+  hours: { name: "A number of hours", goal: "Hours of work", start: 10 },
+  cost: { name: "A budget", goal: "Cost", start: 100 },
+};
+
+/** How many judgments a target needs, or what hours or money reach: by simulation of this study. */
+function targetPart(render) {
+  const fields = h("div", { class: "n-columns" });
+  const place = announcement();
+  const measures = Object.entries(TARGETS).filter(([measure]) => measure !== "difference" || draft.state.systems.length > 1);
+  const choice = h("select", {}, measures.map(([measure, { name }]) => h("option", { value: measure }, name)));
+  let [goal, probability] = [null, null];
+  const show = () => {
+    const { goal: label, unit, start, max, step = "any", probability: chance } = TARGETS[choice.value];
+    const input = (value, most) => h("input", { type: "number", min: 0, max: most, step, value, class: "n-short" });
+    goal = input(start, max);
+    probability = chance ? input(80, 99) : null;
+    const field = (words, control, sign) => labelled({ label: words, control: sign ? h("div", { class: "n-unit" }, control, h("span", { class: "muted" }, sign)) : control, inputs: [control] });
+    fields.replaceChildren(field(label, goal, unit), ...(probability ? [field(chance, probability, "%")] : []));
+  };
+  choice.addEventListener("change", show);
+  show();
+  const run = button("Plan for this target", async () => {
+    const target = { measure: choice.value, goal: Number(goal.value) / (TARGETS[choice.value].scale ?? 1), ...drawingOptions() };
+    if (probability) target.probability = Number(probability.value) / 100;
+    const bar = h("progress", { class: "m-meter", max: 100, value: 0, "aria-label": "Simulation" });
+    run.disabled = true;
+    place.say(h("p", {}, "Simulating studies like this one…"), bar);
+    try {
+      const result = await planTarget(target, (part) => (bar.value = Math.round(100 * part)));
+      place.say(...targetResult(result, render));
+    } catch (refused) {
+      place.fail(refused.message);
+    }
+    run.disabled = false;
+  });
+  return details(
+    "Plan for a target",
+    { note: "reliability, width of intervals, top items, power, hours or cost" },
+    h("p", { class: "small muted" }, "The study is simulated with its own question type, design and model, and with typical annotators. Larger studies take up to a minute."),
+    labelled({ label: "I want to reach", control: choice }),
+    fields,
+    h("div", {}, run),
+    place.element,
+  );
+}
+
+function targetResult(result, render) {
+  const { judgments, lower, upper, annotators, currency, reached, measure, sentence, notes, chart, per_item: perItem } = result;
+  const money = (amount) => `${currency}${amount.toLocaleString("en", { maximumFractionDigits: 0 })}`;
+  const range = (low, high) => (reached ? "" : `${low} to ${high}`);
+  const tiles = [
+    ["Judgments", whole(judgments), range(whole(lower), whole(upper))],
+    ["Working time", duration(result.hours), range(duration(result.hours_lower), duration(result.hours_upper))],
+    ["Annotators", whole(annotators), `about ${whole(judgments / annotators)} judgments each`],
+    ["Cost", result.cost === null ? "not paid" : money(result.cost), result.cost === null ? "" : range(money(result.cost_lower), money(result.cost_upper))],
+  ];
+  const drawing = h("div", { class: "n-chart", role: "img" });
+  putDrawing(drawing, chart);
+  const use = button("Use this number of judgments", () => {
+    const plans = structuredClone(draft.state.plans);
+    plans[0] = { automatic: true, judgments: Math.min(1000, Math.max(1, Math.ceil(perItem))) };
+    draft.state.plans = plans;
+    change({ values: draft.values, plan: plans }, { now: true });
+    render({});
+  });
+  return [
+    h("dl", { class: "n-tiles" }, tiles.map(([name, value, note]) => h("div", { class: "card" }, h("dt", {}, name), h("dd", {}, h("span", { class: "n-big" }, value), note ? h("span", { class: "small muted" }, note) : null)))),
+    reached ? h("p", {}, `This reaches a ${measure} of ${reached[0].toFixed(2)} (${reached[1].toFixed(2)} to ${reached[2].toFixed(2)} in 90 % of the simulated studies).`) : h("p", { class: "small muted" }, "Ranges hold for 90 % of the simulated studies."),
+    drawing,
+    sentence ? h("blockquote", {}, h("p", {}, sentence)) : null,
+    ...notes.map((note) => h("p", { class: "small muted" }, `Note: ${note}.`)),
+    draft.state.plans[0]?.automatic ?? true ? h("div", {}, use) : null,
+  ].filter(Boolean);
 }
 
 function sentenceOf({ stage, measure, value, lower, upper }, count) {
