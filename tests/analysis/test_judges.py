@@ -12,6 +12,7 @@ from steelyard.analysis.powered_systems import expected_savings, powered_systems
 from steelyard.errors import ConfigError, DataError
 from steelyard.judges import FunctionJudge, QuestionPlan, plan_questions, run_judge
 from steelyard.report.builder import build_report
+from steelyard.report.sections import summary
 from tests.cli.running import run
 
 STUDY = """title = "MT"
@@ -224,3 +225,33 @@ def test_the_commands(folder, tmp_path):
     dry = run_command("judges", "run", "mt", "--model", "m", "--input-price", "1", "--dry-run", cwd=tmp_path)
     assert "120 questions" in dry
     assert "Nothing was sent" in dry
+
+
+@pytest.mark.parametrize(
+    ("judges", "words"),
+    [
+        ("", "computed from people's judgments only; 120 judgments by models are compared with them"),
+        ("[judges]\ncount = true", "120 of the 264 judgments in the scores (45 %) are by models."),
+        (
+            '[judges]\ncovariates = ["gpt"]\n[model]\nname = "calibrated_scale"\ndraws = 40',
+            "rest on 144 judgments by people, and on the scores of gpt as a prior.",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::steelyard.errors.ConvergenceWarning")
+def test_the_overview_says_what_rests_on_models_and_how_well_they_agree(folder, judges, words):
+    with write(folder, f"judgments = 2\n{judges}") as study:
+        people_judge(study)
+        assert Analysis.of(study).people_and_models == "" or "as a prior" in words
+        model_judges(study)
+        analysis = Analysis.of(study)
+        assert words in analysis.people_and_models
+        by_who = {row.between: row.statistic.value for row in analysis.agreement_by_kind}
+        assert (
+            f"Agreement of a person and a model: {by_who['a person and a model']:.2f} (two people: "
+            f"{by_who['two people']:.2f})." in analysis.people_and_models
+        )
+        facts = summary.section(analysis).blocks[0].frame
+        values = dict(facts.select("what", "value").iter_rows())
+        assert values["agreement of a person and a model"] == by_who["a person and a model"]
+        assert words in dict(facts.select("what", "text").iter_rows())["people and models"]

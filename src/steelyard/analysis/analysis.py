@@ -13,7 +13,7 @@ import polars as pl
 from steelyard.analysis.annotators import AnnotatorReader, annotator_table
 from steelyard.analysis.carelessness import careless_signals
 from steelyard.analysis.history import History, HistoryReader, history_of, observations_of
-from steelyard.analysis.kinds import KindAgreement, agreement_by_kind
+from steelyard.analysis.kinds import KindAgreement, agreement_by_kind, people_and_models
 from steelyard.analysis.marked_errors import error_counts, severity_order
 from steelyard.analysis.rater_effects import RaterEffects, rater_effects
 from steelyard.analysis.reliability import StageReliability, stage_reliability, with_marks, without_tasks
@@ -237,6 +237,11 @@ class Analysis:
     def basis(self) -> ScoreBasis:
         """How much of the scores rests on people and how much on models."""
         return self.study.judges.basis()
+
+    @property
+    def people_and_models(self) -> str:
+        """How much of the scores rests on models, and how well they agree with people; empty without models."""
+        return people_and_models(self.basis, self.agreement_by_kind)
 
     @cached_property
     def reliability(self) -> list[StageReliability]:

@@ -108,6 +108,8 @@ class Reliability(Part):
 
     target: float | None
     verdict: Verdict
+    models: str
+    """How much of the scores rests on models, and how well they agree with people; empty without models."""
 
 
 PART_TYPES: dict[str, type[Part]] = {
@@ -297,6 +299,7 @@ def _reliability(analysis: Analysis, common: dict[str, Any], begin: float) -> Re
         charts=("reliability",) if curve.height else (),
         target=analysis.split_half_target,
         verdict=analysis.verdict,
+        models=analysis.people_and_models,
         duration=time.perf_counter() - begin,
     )
 

@@ -97,6 +97,7 @@ def summary(dashboard: Dashboard, status: Status, reason: str) -> SummaryOut:
             "state": _state(status, reason),
             **_progress_texts(dashboard.progress, dashboard.served.study.config, finished, dashboard.error),
             **_score_texts(scores, dashboard.error),
+            "models": "" if reliability is None else reliability.models,
             "reliability_as_of": _as_of(None if reliability is None else reliability.judgments, dashboard.error),
         },
         charts=[name for part in dashboard.parts.values() for name in part.charts],
