@@ -234,7 +234,7 @@ def test_the_commands(folder, tmp_path):
         ("[judges]\ncount = true", "120 of the 264 judgments in the scores (45 %) are by models."),
         (
             '[judges]\ncovariates = ["gpt"]\n[model]\nname = "calibrated_scale"\ndraws = 40',
-            "rest on 144 judgments by people, and on the scores of gpt as a prior.",
+            "based on 144 judgments by people, with the scores of gpt as a prior.",
         ),
     ],
 )
