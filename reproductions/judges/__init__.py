@@ -6,6 +6,8 @@ from reproductions.base import Experiment
 from reproductions.judges.alternative_annotator import AlternativeAnnotators
 from reproductions.judges.covariate_prior import CovariatePrior
 from reproductions.judges.coverage import JudgeCoverage
+from reproductions.judges.llmbar import LLMBar
+from reproductions.judges.pandalm import PandaLM
 from reproductions.judges.powered_means import PoweredMeans
 from reproductions.judges.who_next import WhoNext
 
@@ -13,6 +15,8 @@ EXPERIMENTS: tuple[type[Experiment], ...] = (
     AlternativeAnnotators,
     CovariatePrior,
     JudgeCoverage,
+    LLMBar,
+    PandaLM,
     PoweredMeans,
     WhoNext,
 )

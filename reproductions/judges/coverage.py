@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from reproductions.base import Claim, Experiment, Outcome, Progress
 from reproductions.calibrated.methods import read_slider_tasks
@@ -32,24 +34,27 @@ class JudgeCoverage(Experiment):
     title: ClassVar[str] = "Coverage of 95 % intervals with a judge as prior"
     data: ClassVar[tuple[str, ...]] = (SLIDERS,)
 
-    runs: int = 40
+    runs: int = 20
     items: int = 100
     draws: int = 400
     seed: int = 0
 
     def small(self) -> Self:
         """Return one run with few items."""
-        return replace(self, runs=1, items=40, draws=100)
+        return replace(self, runs=1, items=40, draws=40)
 
     def run(self, data: Path, progress: Progress) -> Outcome:
         """Simulate crowds, and replay recorded sliders."""
         sliders = read_slider_tasks(data)
+        split = _Split.of(sliders, np.random.default_rng([self.seed, 3]), self.draws)
         proportions: dict[tuple[str, str, str], list[float]] = {}
         for run in range(self.runs):
-            for where, sample in (("simulation", self._simulated(run)), ("NLI sliders", self._replayed(sliders, run))):
+            for where, sample in (("simulation", self._simulated(run)), ("NLI sliders", self._replayed(split, run))):
                 for judge, column in sample.judges.items():
-                    for what, covered in _covered(sample, column, self.draws):
-                        proportions.setdefault((where, what, judge), []).append(100 * covered)
+                    fit = _fit(sample.ratings, column, sample.system, self.draws)
+                    for target in sample.targets:
+                        for what, covered in _covered(sample, fit, target):
+                            proportions.setdefault((where + target.suffix, what, judge), []).append(100 * covered)
             progress(run + 1, self.runs)
         claims = []
         for (where, what, judge), values in proportions.items():
@@ -70,73 +75,149 @@ class JudgeCoverage(Experiment):
         who = np.concatenate([rng.choice(people, 3, replace=False) for _ in range(self.items)])
         value = np.clip(truth[item] + bias[who] + rng.normal(0, 12, len(item)), 0, 100)
         system = rng.integers(SYSTEMS, size=self.items)
-        return _Sample(
-            _ratings(item, who, value, self.items, people),
-            truth,
-            np.zeros(self.items),
-            system,
-            _judges(truth, system, rng),
-            None,
-        )
+        ratings = _ratings(item, who, value, self.items, people)
+        return _Sample(ratings, (_Exact(truth),), system, _judges(truth, system, rng))
 
-    def _replayed(self, sliders: Ratings, run: int) -> _Sample:
-        """Three ratings of each item are used, eight make a judge, and the mean of the others is the target."""
+    def _replayed(self, split: _Split, run: int) -> _Sample:
+        """Take three ratings of each of some items; eight others make a judge."""
         rng = np.random.default_rng([self.seed, run, 2])
-        order = rng.permutation(len(sliders))
-        place = np.empty(len(sliders), np.int64)
-        counts = np.zeros(len(sliders.items), np.int64)
-        for row in order:
-            place[row] = counts[sliders.item[row]]
-            counts[sliders.item[row]] += 1
-        items = rng.permutation(np.flatnonzero(counts >= 31))[: self.items]
-        is_item = np.isin(sliders.item, items)
-        used = take(sliders, is_item & (place < 3))
-        others = is_item & (place >= 11)
-        mean, se = _mean_and_error(sliders, others)
-        judge, _ = _mean_and_error(sliders, is_item & (place >= 3) & (place < 11))
-        system = rng.integers(SYSTEMS, size=len(sliders.items))
-        rest = _judges(np.nan_to_num(mean, nan=50.0), system, rng)
-        return _Sample(used, mean, se, system, {**rest, "good": judge}, take(sliders, others))
+        used = split.used
+        place = _places(used, rng)
+        items = rng.permutation(np.flatnonzero(np.bincount(used.item) >= 11))[: self.items]
+        is_item = np.isin(used.item, items)
+        judge, _ = _mean_and_error(take(used, is_item & (place >= 3) & (place < 11)))
+        system = rng.integers(SYSTEMS, size=len(used.items))
+        judges = _judges(np.nan_to_num(split.mean, nan=50.0), system, rng)
+        return _Sample(take(used, is_item & (place < 3)), split.targets, system, {**judges, "good": judge})
+
+
+class _Split(NamedTuple):
+    """Half of the recorded ratings of each item, and targets from the other half."""
+
+    used: Ratings
+    mean: FloatArray
+    targets: tuple[_Target, ...]
+
+    @classmethod
+    def of(cls, sliders: Ratings, rng: np.random.Generator, draws: int) -> _Split:
+        """Split the ratings of each item at random, and score the second half."""
+        place = _places(sliders, rng)
+        is_used = place < np.bincount(sliders.item)[sliders.item] // 2
+        others = take(sliders, ~is_used)
+        mean, error = _mean_and_error(others)
+        posterior = _fit(others, np.full(len(mean), np.nan), np.zeros(len(mean), np.int64), draws)
+        targets = (_RecordedMean(mean, error, others), _RecordedScore(posterior, sliders.items))
+        return cls(take(sliders, is_used), mean, targets)
+
+
+def _places(ratings: Ratings, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Number the ratings of each item in random order."""
+    order = rng.permutation(len(ratings))
+    order = order[np.argsort(ratings.item[order], kind="stable")]
+    item = ratings.item[order]
+    place = np.empty(len(ratings), np.int64)
+    place[order] = np.arange(len(ratings)) - np.searchsorted(item, item)
+    return place
+
+
+class _Target(ABC):
+    """What an interval should contain: a number for each item, and how uncertain it is itself."""
+
+    suffix: ClassVar[str] = ""
+    """How the claims name it."""
+
+    @abstractmethod
+    def of_items(self, items: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """Return the target of each item, and its standard error."""
+
+    @abstractmethod
+    def of_mean(self, items: NDArray[np.intp]) -> tuple[float, float]:
+        """Return the target of the items' mean, and its standard error."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Exact(_Target):
+    """The simulation's true scores."""
+
+    truth: FloatArray
+
+    def of_items(self, items: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        return self.truth[items], np.zeros(len(items))
+
+    def of_mean(self, items: NDArray[np.intp]) -> tuple[float, float]:
+        return float(self.truth[items].mean()), 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RecordedMean(_Target):
+    """The mean of other people's ratings, whoever gave them."""
+
+    suffix: ClassVar[str] = " (mean of the other ratings)"
+
+    mean: FloatArray
+    error: FloatArray
+    others: Ratings
+
+    def of_items(self, items: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        return self.mean[items], self.error[items]
+
+    def of_mean(self, items: NDArray[np.intp]) -> tuple[float, float]:
+        """Return the standard error of the mean with annotators as the unit: they have biases."""
+        rows = np.isin(self.others.item, items)
+        item, who = self.others.item[rows], self.others.annotator[rows]
+        count = np.bincount(item, minlength=len(self.mean))
+        share = (self.others.value[rows] - self.mean[item]) / count[item] / len(items)
+        by_annotator = np.bincount(who, share)
+        number = max(2, len(np.unique(who)))
+        return float(self.mean[items].mean()), float(np.sqrt((by_annotator**2).sum() * number / (number - 1)))
+
+
+class _RecordedScore(_Target):
+    """The score that the model gives to the other ratings alone: an attentive annotator's expected answer."""
+
+    suffix: ClassVar[str] = " (score from the other ratings)"
+
+    def __init__(self, fit: Fit, index: Index) -> None:
+        rows = {name: row for row, name in enumerate(fit.scores["item"])}
+        draws = np.asarray(fit.draws)
+        self._draws = np.full((len(draws), len(index)), np.nan)
+        for code, name in enumerate(index.ids):
+            if name in rows:
+                self._draws[:, code] = draws[:, rows[name]]
+
+    def of_items(self, items: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        draws = self._draws[:, items]
+        return draws.mean(axis=0), draws.std(axis=0)
+
+    def of_mean(self, items: NDArray[np.intp]) -> tuple[float, float]:
+        means = self._draws[:, items].mean(axis=1)
+        return float(means.mean()), float(means.std())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Sample:
-    """Ratings, with the target of each item, its standard error, its system, and judges' scores."""
+    """Ratings, what the intervals should contain, each item's system, and judges' scores."""
 
     ratings: Ratings
-    target: FloatArray
-    error: FloatArray
-    system: np.ndarray[Any, Any]
+    targets: tuple[_Target, ...]
+    system: NDArray[np.integer]
     judges: dict[str, FloatArray]
-    others: Ratings | None
-    """The ratings behind the targets; None if the targets are exact."""
-
-    def error_of_mean(self, items: np.ndarray[Any, Any]) -> float:
-        """Return the standard error of the mean target of some items, with annotators as the unit."""
-        if self.others is None:
-            return 0.0
-        others = self.others
-        rows = np.isin(others.item, items)
-        item, who = others.item[rows], others.annotator[rows]
-        count = np.bincount(item, minlength=len(others.items))
-        share = (others.value[rows] - self.target[item]) / count[item] / len(items)
-        by_annotator = np.bincount(who, share)
-        number = max(2, len(np.unique(who)))
-        return float(np.sqrt((by_annotator**2).sum() * number / (number - 1)))
 
 
 NOTES = (
     "Simulation: 100 items, 15 annotators with bias (sd 5) and noise (sd 12) on a scale of 100, 3 ratings per item.",
-    "NLI sliders: 100 items, 3 recorded ratings each; the target is the mean of 20 or more other ratings, whose "
-    "standard error is added to the interval; the good judge is the mean of eight further ratings.",
+    "NLI sliders: 100 items, 3 recorded ratings each; the good judge is the mean of eight further ratings. Targets "
+    "come from another half of the recording, 25 ratings per item: their mean, or the score that the model without a "
+    "judge gives them; the target's own standard error is added to the interval. The two differ: some annotators "
+    "answer at random, which draws means towards the middle of the scale, and scores are those of attentive ones.",
     "Other judges: noise; the target reversed plus noise; the target plus 20 points for one of five systems.",
-    "Means of systems: the mean over the items of each of five groups, drawn at random, from the joint draws. In the "
-    "replay, the standard error of the target is that of a mean with annotators as the unit, because the annotators "
-    "behind the target have biases too. Intervals of the coverage have runs as the unit.",
+    "Means of systems: the mean over the items of each of five groups, drawn at random, from the joint draws. The "
+    "standard error of a mean of other ratings has annotators as the unit, because they have biases. Intervals of the "
+    "coverage have runs as the unit.",
 )
 
 
-def _judges(truth: FloatArray, system: np.ndarray[Any, Any], rng: np.random.Generator) -> dict[str, FloatArray]:
+def _judges(truth: FloatArray, system: NDArray[np.integer], rng: np.random.Generator) -> dict[str, FloatArray]:
     noise = rng.normal(0, 8, len(truth))
     return {
         "none": np.full(len(truth), np.nan),
@@ -160,8 +241,8 @@ def _ratings(item: Any, who: Any, value: FloatArray, items: int, people: int) ->
     )
 
 
-def _mean_and_error(ratings: Ratings, rows: np.ndarray[Any, Any]) -> tuple[FloatArray, FloatArray]:
-    item, value = ratings.item[rows], ratings.value[rows]
+def _mean_and_error(ratings: Ratings) -> tuple[FloatArray, FloatArray]:
+    item, value = ratings.item, ratings.value
     count = np.bincount(item, minlength=len(ratings.items)).astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.bincount(item, value, minlength=len(count)) / count
@@ -169,20 +250,27 @@ def _mean_and_error(ratings: Ratings, rows: np.ndarray[Any, Any]) -> tuple[Float
         return mean, np.sqrt(np.maximum(variance, 0) / (count - 1))
 
 
-def _covered(sample: _Sample, judge: FloatArray, draws: int) -> list[tuple[str, float]]:
-    """Return the proportion of intervals that hold the target, of items and of means of systems."""
-    groups = tuple(f"system {one}" for one in sample.system)
+def _fit(ratings: Ratings, judge: FloatArray, system: NDArray[np.integer], draws: int) -> Fit:
+    """Fit the calibrated scale, with the judge as prior unless its scores are NaN."""
+    groups = tuple(f"system {one}" for one in system)
     covariates = None if np.isnan(judge).all() else Covariates(("judge",), judge[:, None], groups)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fit: Fit = CalibratedScale(draws=draws).fit(sample.ratings, covariates=covariates)
+        return CalibratedScale(draws=draws).fit(ratings, covariates=covariates)
+
+
+def _covered(sample: _Sample, fit: Fit, target: _Target) -> list[tuple[str, float]]:
+    """Return the proportion of intervals that contain the target, of items and of means of systems.
+
+    The target's own error is added to the interval.
+    """
     code = {name: place for place, name in enumerate(sample.ratings.items.ids)}
     scores = fit.scores.with_row_index("row").filter(pl.col("score").is_not_null())
     items = np.array([code[name] for name in scores["item"]])
-    target, error = sample.target[items], sample.error[items]
+    aim, error = target.of_items(items)
     lower, upper, score = (scores[name].to_numpy() for name in ("lower", "upper", "score"))
-    half = np.where(target < score, score - lower, upper - score)
-    is_covered = np.abs(target - score) <= np.sqrt(half**2 + (1.96 * error) ** 2)
+    half = np.where(aim < score, score - lower, upper - score)
+    is_covered = np.abs(aim - score) <= np.sqrt(half**2 + (1.96 * error) ** 2)
     joint = np.asarray(fit.draws)[:, scores["row"].to_numpy()]
     hits = []
     for system in range(SYSTEMS):
@@ -191,7 +279,6 @@ def _covered(sample: _Sample, judge: FloatArray, draws: int) -> list[tuple[str, 
             continue
         means = joint[:, mine].mean(axis=1)
         low, high = np.quantile(means, [0.025, 0.975])
-        distance = abs(float(target[mine].mean()) - float(means.mean()))
-        extra = 1.96 * sample.error_of_mean(items[mine])
-        hits.append(distance <= np.sqrt(((high - low) / 2) ** 2 + extra**2))
+        mean, error_of_mean = target.of_mean(items[mine])
+        hits.append(abs(mean - float(means.mean())) <= np.hypot((high - low) / 2, 1.96 * error_of_mean))
     return [("item scores", float(is_covered.mean())), ("means of systems", float(np.mean(hits)))]
