@@ -45,6 +45,25 @@ def ratings(rng: np.random.Generator, items: int, each: int, noise: float) -> li
     ]
 
 
+def fixed_items(
+    rng: np.random.Generator, quality: FloatArray, annotators: int, each: int, noise: float
+) -> list[Statistic]:
+    """Simulate ratings of the same items by new annotators, with biases and noise of their own."""
+    item = np.repeat(np.arange(len(quality)), each)
+    person = np.concatenate([rng.choice(annotators, each, replace=False) for _ in quality])
+    bias, sd = 0.5 * rng.normal(size=annotators), noise * np.exp(0.3 * rng.normal(size=annotators))
+    value = np.clip(50 + 8 * (quality[item] + bias[person] + sd[person] * rng.normal(size=len(item))), 0, 100)
+    observed = Ratings(
+        items=index(len(quality), "i"),
+        item=item.astype(np.int32),
+        annotators=index(annotators, "w"),
+        annotator=person.astype(np.int32),
+        value=value,
+        scale=(0.0, 100.0),
+    )
+    return [split_half(observed, fixed_items=True, trials=TRIALS)["split_half_spearman_fixed_items"]]
+
+
 def choices(rng: np.random.Generator, items: int, each: int) -> list[Statistic]:
     """Simulate best–worst choices over 2N tuples of four."""
     quality = rng.normal(size=items)
@@ -154,6 +173,7 @@ def coverage(study: Study, studies: int, rng: np.random.Generator) -> list[tuple
 
 def main(studies: int = 200) -> None:
     """Print one line for each figure of each design."""
+    quality = np.random.default_rng(1).normal(size=200)
     theta = 1.5 * np.random.default_rng(1).normal(size=40)
     designs: dict[str, Study] = {
         "split-half, 20 items × 4 ratings": lambda rng: ratings(rng, 20, 4, 1.4),
@@ -161,6 +181,12 @@ def main(studies: int = 200) -> None:
         "split-half, 200 items × 10 ratings": lambda rng: ratings(rng, 200, 10, 1.0),
         "split-half, 40 items, 80 tuples × 4": lambda rng: choices(rng, 40, 4),
         "split-half, 200 items, 400 tuples × 8": lambda rng: choices(rng, 200, 8),
+        "fixed items, 20 × 4 ratings of 30 annotators": lambda rng: fixed_items(rng, quality[:20], 30, 4, 1.4),
+        "fixed items, 60 × 4 ratings of 40 annotators": lambda rng: fixed_items(rng, quality[:60], 40, 4, 1.4),
+        "fixed items, 60 × 3 ratings of 3 annotators": lambda rng: fixed_items(rng, quality[:60], 3, 3, 1.0),
+        "fixed items, 60 × 5 ratings of 5 annotators": lambda rng: fixed_items(rng, quality[:60], 5, 5, 1.0),
+        "fixed items, 60 × 10 ratings of 10 annotators": lambda rng: fixed_items(rng, quality[:60], 10, 10, 1.0),
+        "fixed items, 200 × 10 ratings of 100 annotators": lambda rng: fixed_items(rng, quality, 100, 10, 1.0),
         "repeats, 10 annotators × 20": lambda rng: repeats(rng, 10, 20),
         "repeats, 40 annotators × 10": lambda rng: repeats(rng, 40, 10),
         "cycles, 12 annotators × 10 graphs": lambda rng: graphs(rng, 12, 10),

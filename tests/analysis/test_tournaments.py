@@ -109,6 +109,9 @@ def test_systems_are_averaged_over_sources_and_sum_to_zero(folder):
         by_item = dict(study.scores().select("item", "score").rows())
     assert by_group == pytest.approx(scores)
     assert by_item["s0-bin"] == -2
+    # Three outputs per source: f is at most 2.
+    normalized = dict(systems.select("system", "normalized").rows())
+    assert normalized == pytest.approx({system: score / 2 for system, score in scores.items()})
 
 
 def test_one_computation_serves_reliability_and_tournaments(folder):

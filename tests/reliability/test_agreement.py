@@ -193,6 +193,8 @@ def test_ratings_get_alpha_ita_and_the_mean_difference_each_with_an_interval() -
         "mean_absolute_difference",
         "split_half_spearman",
         "split_half_spearman_corrected",
+        "split_half_spearman_fixed_items",
+        "split_half_spearman_corrected_fixed_items",
         "split_half_pearson",
         "split_half_pearson_corrected",
     ]
@@ -315,6 +317,8 @@ def test_comparisons_get_cycles_and_position_bias_and_repeats_where_there_are_an
     assert list(values(statistics))[3:] == [
         "split_half_spearman",
         "split_half_spearman_corrected",
+        "split_half_spearman_fixed_items",
+        "split_half_spearman_corrected_fixed_items",
         "split_half_pearson",
         "split_half_pearson_corrected",
         "cyclic_graphs",

@@ -20,6 +20,7 @@ from steelyard.models.inference.hashing import PRIME, hashed
 from steelyard.models.ratings.mean import Mean
 from steelyard.observations import Choices, Comparisons, FloatArray, Index, Labels, Observations, Rankings, Ratings
 from steelyard.reliability import split_half, split_half_by_budget, split_half_by_subset, split_half_difference
+from steelyard.reliability.fixed_items import group_variance
 from steelyard.reliability.splitting import FIRST, SECOND, Splitter, Sums, take
 
 
@@ -368,3 +369,45 @@ def test_items_without_spread_have_no_figure_but_a_reason() -> None:
     assert all(figure.value is None for figure in reliability.statistics)
     assert "different scores" in reliability["split_half_spearman"].note
     assert split_half_difference(flat, flat, trials=3).p_value is None
+
+
+def test_fixed_items_keep_the_value_and_vary_only_the_annotators() -> None:
+    ratings = ratings_of(40, 8, 0.8, np.random.default_rng(3))
+    result = split_half(ratings, fixed_items=True, trials=5)
+    for name in ("spearman", "pearson"):
+        for end in ("", "_corrected"):
+            over_items = result[f"split_half_{name}{end}"]
+            fixed = result[f"split_half_{name}{end}_fixed_items"]
+            assert fixed.value == over_items.value
+            assert (fixed.interval, fixed.n) == ("jackknife(annotators)", 16)
+            assert over_items.interval == "jackknife(items)"
+            assert fixed.lower is not None
+            assert fixed.upper is not None
+            assert fixed.value is not None
+            assert fixed.lower < fixed.value < fixed.upper
+    shuffled = ratings.subset(np.random.default_rng(4).permutation(len(ratings)))
+    assert split_half(shuffled, fixed_items=True, trials=5).statistics == result.statistics
+
+
+def test_fixed_items_have_narrower_intervals_where_items_differ_more_than_annotators() -> None:
+    """Two items far apart and two close together: which items there are matters more than who judged them."""
+    truth = np.repeat([-2.0, -0.1, 0.0, 0.1, 2.0], 3)
+    result = split_half(ratings_of(15, 30, 0.3, np.random.default_rng(5), truth=truth), fixed_items=True, trials=10)
+    over_items, fixed = result["split_half_pearson"], result["split_half_pearson_fixed_items"]
+    widths = [one.upper - one.lower for one in (fixed, over_items) if one.upper is not None and one.lower is not None]
+    assert widths[0] < widths[1]
+
+
+def test_the_variance_of_left_out_groups_is_that_of_the_jackknife() -> None:
+    z = np.array([0.5, 0.7, 0.9])
+    # (G − 1)/G · Σ (z − mean)² = 2/3 · 0.08
+    assert group_variance(np.tanh(z)) == pytest.approx(2 / 3 * 0.08)
+
+
+def test_judgments_are_left_out_where_annotators_are_unknown() -> None:
+    choices = choices_of(20, 40, 4, np.random.default_rng(1))
+    assert split_half(choices, fixed_items=True, trials=3)["split_half_spearman_fixed_items"].interval == (
+        "jackknife(judgments)"
+    )
+    with pytest.raises(ConfigError, match="fixed items"):
+        split_half(choices, fixed_items=True, items=["i1", "i2"])

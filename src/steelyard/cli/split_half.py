@@ -59,6 +59,10 @@ def split_half(
         str | None,
         typer.Option("--model", "-m", help="Model; default: the mean, or counting.", show_default=False),
     ] = None,
+    fixed_items: Annotated[
+        bool,
+        typer.Option("--fixed-items", help="Intervals for fixed items also with --model, which is slow."),
+    ] = False,
     trials: Annotated[int, typer.Option("--trials", min=1, help="Number of random splits.")] = 100,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed.")] = 0,
     form: FormatOption = Format.table,
@@ -70,6 +74,8 @@ def split_half(
     """Measure split-half reliability, optionally by budget or subset of items.
 
     Each item's (pair's, tuple's) judgments are split into random halves; the scores of both halves are correlated.
+    Intervals are for other items of the same kind, judged by other annotators and, in the rows named "fixed items",
+    for these items, judged by other annotators.
 
     Example: steelyard split-half ratings.csv --by-budget
 
@@ -83,7 +89,7 @@ def split_half(
     from steelyard.reliability import split_half as measure
     from steelyard.reliability import split_half_by_budget, split_half_by_subset
 
-    _refuse_combinations(by_budget, subsets, by, per_half)
+    _refuse_combinations(by_budget, subsets, by, per_half, fixed_items)
     options = {
         "kind": kind,
         "columns": pairs(columns, "--columns"),
@@ -110,7 +116,10 @@ def split_half(
     else:
 
         def compute(observations: Observations) -> pl.DataFrame:
-            result = measure(observations, model=chosen, by=by.value, per_half=per_half, trials=trials, seed=seed)
+            fixed = fixed_items or (chosen is None and per_half is None)
+            result = measure(
+                observations, model=chosen, by=by.value, per_half=per_half, fixed_items=fixed, trials=trials, seed=seed
+            )
             further.update(dict.fromkeys(result.notes))
             return result.table
 
@@ -125,8 +134,14 @@ def split_half(
     print_notes(filter(None, further))
 
 
-def _refuse_combinations(by_budget: bool, subsets: Path | None, by: SplitBy, per_half: int | None) -> None:
+def _refuse_combinations(
+    by_budget: bool, subsets: Path | None, by: SplitBy, per_half: int | None, fixed_items: bool
+) -> None:
     """Refuse options that cannot be combined."""
+    if fixed_items and (by_budget or subsets is not None or per_half is not None):
+        raise typer.BadParameter(
+            "cannot be combined with --by-budget, --subsets or --per-half.", param_hint="--fixed-items"
+        )
     if by_budget and (subsets is not None or per_half is not None):
         raise typer.BadParameter("cannot be combined with --subsets or --per-half.", param_hint="--by-budget")
     if by is not SplitBy.unit and (by_budget or subsets is not None or per_half is not None):

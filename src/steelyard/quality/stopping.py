@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from steelyard.errors import ConfigError, DataError, ModelFailedError
 from steelyard.models.fit import Fit, Model, failures_reported
@@ -27,8 +26,6 @@ Measure = Literal["split_half", "interval_width", "top_k", "systems"]
 _GROWING = ("split_half", "interval_width")
 _CLOSE_ANALYSES = 2
 """Measures that improve with every judgment, and the analyses that can be close to their target but below it."""
-_GROUPS = 20
-"""Groups of judgments that are left out in turn to estimate the variance of a reliability."""
 _TRIALS, _GROUP_TRIALS = 20, 10
 """Random halves for the estimate of a reliability, and for each group left out."""
 _TOP_DRAWS = 4000
@@ -144,6 +141,7 @@ def run_interim_analysis(
 def _split_half(rule: StopRule, observations: Observations, model: Model) -> _Result:
     """Bound the split-half reliability of these items: what other judgments of them would give."""
     from steelyard.reliability import split_half
+    from steelyard.reliability.fixed_items import GROUPS, group_variance, jackknife_groups
     from steelyard.reliability.split_trials import Halves, spearman_brown
 
     # Halves of different observation kinds cannot be compared: use the kind with the most observations.
@@ -152,11 +150,12 @@ def _split_half(rule: StopRule, observations: Observations, model: Model) -> _Re
     statistic = split_half(observations, model=scorer, trials=_TRIALS)["split_half_spearman"]
     if statistic.value is None:
         return None, None, False, statistic.note
-    estimates = Halves.of(observations, scorer, "unit", 0).without_groups(_groups(observations), _GROUP_TRIALS)
-    measured = np.arctanh(np.clip(estimates, -0.999999, 0.999999))
-    if len(measured) < _GROUPS:
+    # The items are fixed: the bound is for other annotators, or judgments, of the same items.
+    group = jackknife_groups(observations, least=GROUPS).group
+    estimates = Halves.of(observations, scorer, "unit", 0).without_groups(group, _GROUP_TRIALS)["spearman"]
+    if len(estimates) < GROUPS:
         return statistic.value, None, False, "too few judgments to estimate the uncertainty of the reliability"
-    variance = (len(measured) - 1) / len(measured) * float(((measured - measured.mean()) ** 2).sum())
+    variance = group_variance(estimates)
     centre = float(np.arctanh(min(statistic.value, 0.999999)))
     bound = float(np.tanh(centre - rule.critical_value * variance**0.5))
     value, suffix = statistic.value, ""
@@ -164,20 +163,6 @@ def _split_half(rule: StopRule, observations: Observations, model: Model) -> _Re
         value, bound, suffix = spearman_brown(value), spearman_brown(bound), ", Spearman–Brown corrected"
     summary = f"split-half reliability{suffix} {value:.3f}, lower bound {bound:.3f}"
     return value, bound, bound >= rule.target, summary
-
-
-def _groups(observations: Observations) -> NDArray[np.int64]:
-    """Return the group of each row: of annotators if there are enough of them, else of judgments.
-
-    The delete-a-group jackknife keeps the items, so that its variance is that of other judgments of the same items.
-    """
-    rng = np.random.default_rng(0)
-    unit = observations.annotator if observations.knows_annotators else np.arange(len(observations))
-    codes, unit = np.unique(unit, return_inverse=True)
-    if len(codes) < _GROUPS:
-        codes, unit = np.arange(len(observations)), np.arange(len(observations))
-    groups: NDArray[np.int64] = rng.permutation(np.arange(len(codes)) % _GROUPS)[unit]
-    return groups
 
 
 def _interval_width(rule: StopRule, observations: Observations, model: Model) -> _Result:

@@ -17,6 +17,7 @@ from steelyard.models.point_scores import PointScores
 from steelyard.observations import Observations
 from steelyard.reliability.bootstrap import Bootstrap, Seed
 from steelyard.reliability.correlation import jackknife_variance
+from steelyard.reliability.fixed_items import with_fixed_items
 from steelyard.reliability.split_trials import CORRELATIONS, Halves, Scores, averages_over
 from steelyard.reliability.splitting import UNIT_NAMES
 from steelyard.reliability.statistic import Significance, Statistic, Statistics, statistics_table
@@ -43,6 +44,7 @@ def split_half(
     by: str = "unit",
     per_half: int | None = None,
     items: Collection[str] | None = None,
+    fixed_items: bool = False,
     trials: int = TRIALS,
     seed: Seed = 0,
     level: float = 0.95,
@@ -69,18 +71,29 @@ def split_half(
         twice this number contributes all of its judgments. If tuples are split: the number of tuples.
     items
         Items to correlate over. All items are scored.
+    fixed_items
+        Whether to repeat the statistics with intervals for these items, judged by other annotators (keys ending in
+        `_fixed_items`): a delete-a-group jackknife over annotators. A model is then fitted 400 times more.
     trials, seed
         Number of random splits, and their seed. The same seed gives the same halves, whatever the order of the
         judgments.
     level
-        Confidence level of the intervals: an infinitesimal jackknife over items, symmetric on Fisher's scale, plus
-        the variance among trials.
+        Confidence level of the intervals, which are for other items of the same kind, judged by other annotators: an
+        infinitesimal jackknife over items, symmetric on Fisher's scale, plus the variance among trials.
     """
+    if fixed_items and (items is not None or per_half is not None):
+        raise ConfigError(
+            "intervals for fixed items need all items and judgments.",
+            "Leave out `items` and `per_half`, or `fixed_items`.",
+        )
     bootstrap = _checked(seed, trials, level, per_half)
     halves = Halves.of(observations, model, by, bootstrap.seed)
     chosen = _mask(observations, items)
     average = averages_over(halves.scores(trials, per_half), [chosen], trials)[0]
-    return SplitHalf(average.statistics(bootstrap), trials, halves.notes(per_half))
+    statistics = average.statistics(bootstrap)
+    if fixed_items:
+        statistics = with_fixed_items(halves, statistics, bootstrap)
+    return SplitHalf(statistics, trials, halves.notes(per_half))
 
 
 class Splittable(Protocol):
@@ -133,17 +146,20 @@ class _InMemory:
     def annotators(self) -> int:
         return len(np.unique(self.observations.annotator)) if self.observations.knows_annotators else 0
 
-    def scores(self, by: str, trials: int) -> Scores:
+    def halves(self, by: str) -> Halves:
         if by == self.by_unit.by:
-            return self.by_unit.scores(trials, None)
-        return Halves.of(self.observations, None, by, self.by_unit.splitter.seed).scores(trials, None)
+            return self.by_unit
+        return Halves.of(self.observations, None, by, self.by_unit.splitter.seed)
+
+    def scores(self, by: str, trials: int) -> Scores:
+        return self.halves(by).scores(trials, None)
 
 
 def split_half_or_reason(judgments: Observations | Splittable, bootstrap: Bootstrap) -> tuple[Statistic, ...]:
     """Compute split-half reliability, or return undefined statistics with the reason.
 
     If most judgments are the only one of their unit, annotators are split, with a note; with too few annotators it is
-    undefined. Large data have fewer trials.
+    undefined. Large data have fewer trials. In memory, Spearman's ρ also has intervals for fixed items.
     """
     if not len(judgments):
         return _undefined("undefined: there are no judgments")
@@ -158,6 +174,9 @@ def split_half_or_reason(judgments: Observations | Splittable, bootstrap: Bootst
         by, note = "annotator", BY_ANNOTATORS
     every = np.ones(judgments.n_items, bool)
     statistics = averages_over(judgments.scores(by, trials), [every], trials)[0].statistics(bootstrap)
+    if isinstance(judgments, _InMemory):
+        spearman = with_fixed_items(judgments.halves(by), statistics[:2], bootstrap)
+        statistics = (*spearman, *statistics[2:])
     return tuple(
         replace(statistic, note="; ".join(part for part in (statistic.note, note) if part)) for statistic in statistics
     )

@@ -70,19 +70,24 @@ class Halves:
             return self.sums.scores(halves)
         return self._fitted(halves == FIRST), self._fitted(halves == SECOND)
 
-    def without_groups(self, group: NDArray[np.int64], trials: int) -> list[float]:
-        """Return the mean of Spearman's ρ without the rows of each group, over the same random halves."""
+    def without_groups(self, group: NDArray[np.int64], trials: int) -> dict[str, FloatArray]:
+        """Return each correlation without the rows of each group: its mean over the same random halves.
+
+        A group without which the correlation is undefined in all trials is left out.
+        """
         count = int(group.max()) + 1
-        values: list[list[float]] = [[] for _ in range(count)]
+        values = {name: np.full((count, trials), np.nan) for name in CORRELATIONS}
         for trial in range(trials):
             halves = self.splitter.halves(trial)
             for number in range(count):
                 first, second = self.score(np.where(group == number, NEITHER, halves).astype(np.int8))
                 scored = both_present(first, second)
-                correlation = spearman(first[scored], second[scored])
-                if correlation is not None:
-                    values[number].append(correlation.r)
-        return [float(np.mean(one)) for one in values if one]
+                for name, correlate in CORRELATIONS.items():
+                    correlation = correlate(first[scored], second[scored])
+                    if correlation is not None:
+                        values[name][number, trial] = correlation.r
+        defined = {name: each[~np.isnan(each).all(axis=1)] for name, each in values.items()}
+        return {name: np.nanmean(each, axis=1) if len(each) else np.empty(0) for name, each in defined.items()}
 
     def _fitted(self, keep: NDArray[np.bool_]) -> FloatArray:
         scores = np.full(len(self.observations.items), np.nan)
@@ -184,15 +189,16 @@ class Averages:
                 continue
             items = int(average.used.sum())
             variance = jackknife_variance(average.influence / average.count, items) + average.trial_variance
-            note = f"mean of {average.count} trials"
+            note = f"mean of {average.count} trials; items and their judgments vary"
             if average.count < self.trials:
                 note += f"; it is undefined in {self.trials - average.count} more"
             statistic = correlation_statistic(plain, average.mean, variance, items, bootstrap, note=note)
-            statistics += [statistic, _corrected(corrected, statistic)]
+            statistics += [statistic, spearman_brown_corrected(corrected, statistic)]
         return tuple(statistics)
 
 
-def _corrected(name: str, plain: Statistic) -> Statistic:
+def spearman_brown_corrected(name: str, plain: Statistic) -> Statistic:
+    """Return a split-half correlation and both ends of its interval, Spearman–Brown corrected."""
     value, lower, upper = (
         None if end is None else spearman_brown(end) for end in (plain.value, plain.lower, plain.upper)
     )

@@ -54,6 +54,10 @@ LABELS = {
     "split_half_spearman_corrected": "split-half (Spearman, Spearman–Brown corrected)",
     "split_half_pearson": "split-half (Pearson)",
     "split_half_pearson_corrected": "split-half (Pearson, Spearman–Brown corrected)",
+    "split_half_spearman_fixed_items": "split-half (Spearman, fixed items)",
+    "split_half_spearman_corrected_fixed_items": "split-half (Spearman, Spearman–Brown corrected, fixed items)",
+    "split_half_pearson_fixed_items": "split-half (Pearson, fixed items)",
+    "split_half_pearson_corrected_fixed_items": "split-half (Pearson, Spearman–Brown corrected, fixed items)",
     "split_half_difference_spearman": "difference of split-half (Spearman)",
     "split_half_difference_pearson": "difference of split-half (Pearson)",
     "mean_score_difference": "mean score difference",
@@ -81,6 +85,7 @@ _SPLIT = "Correlation of scores from two random halves of the judgments: how wel
 _CORRECTED = (
     "Split-half correlation extrapolated to all judgments: reliability of the scores. .80 is good, .90 excellent."
 )
+_FIXED_ITEMS = "The same value; its interval is for these items, judged by others, and not for other items too."
 _INCONSISTENT = "Proportion of repeated questions to which the same annotator gave a different answer. Lower is better."
 _INTRA = "Proportion of repeated questions to which the same annotator gave the same answer. Higher is better."
 _EXPERTS = "Mean correlation between annotators of these groups: 1 is perfect."
@@ -94,6 +99,7 @@ EXPLANATIONS = {
     **dict.fromkeys(("ita_pearson", "ita_spearman"), _ITA),
     **dict.fromkeys(("split_half_spearman", "split_half_pearson"), _SPLIT),
     **dict.fromkeys(("split_half_spearman_corrected", "split_half_pearson_corrected"), _CORRECTED),
+    **dict.fromkeys((key for key in LABELS if key.endswith("_fixed_items")), _FIXED_ITEMS),
     **dict.fromkeys((key for key in LABELS if key.startswith("inconsistency_rate")), _INCONSISTENT),
     **dict.fromkeys((key for key in LABELS if key.startswith("intra_annotator_agreement")), _INTRA),
     **dict.fromkeys(("expert_expert", "expert_all", "non_expert_expert", "non_expert_all"), _EXPERTS),

@@ -116,7 +116,18 @@ def fit_tournaments(
         return replace(fit, scores=scores, notes=notes)
     graphs = tournament_graphs(model, whole, sources)
     table = average_by_group(model, expanded.comparisons, graphs, group_of)
-    return Fit(model.name, model.settings(), table, notes=(*notes, "scores are means over the sources"))
+    return Fit(model.name, model.settings(), table, notes=(*notes, weighting_note(graphs)))
+
+
+def weighting_note(graphs: DominanceGraphs) -> str:
+    """Say how sources are weighted in the averages by group, and whether their sizes differ."""
+    others = graphs.weight
+    if others.min(initial=0) == others.max(initial=0):
+        return "scores are means over the sources; each source counts once"
+    return (
+        f"scores are means over the sources; each source counts once. Sources have {int(others.min()) + 1} to "
+        f"{int(others.max()) + 1} items, and dominance grows with their number: compare groups by the column normalized"
+    )
 
 
 def average_by_group(
@@ -124,7 +135,8 @@ def average_by_group(
 ) -> pl.DataFrame:
     """Return the scores of groups: the mean over sources of the mean dominance of their items; sources are resampled.
 
-    `comparisons` are those of the graphs, for the number of judgments.
+    Each source counts once. `normalized` is the same mean of f/(n − 1), with n the number of items of a graph, so that
+    sources of different sizes count alike. `comparisons` are those of the graphs, for the number of judgments.
     """
     groups = comparisons.by_group(group_of)[0].items
     codes = groups.codes([group_of.get(item) for item in comparisons.items.ids])
@@ -138,14 +150,26 @@ def average_by_group(
     with np.errstate(invalid="ignore"):
         means = [
             (np.bincount(cell, values[has_group], minlength=size) / count).reshape(n_sources, len(groups))
-            for values in (graphs.dominance.astype(np.float64), graphs.unit_rank)
+            for values in (graphs.dominance.astype(np.float64), graphs.unit_rank, graphs.normalized)
         ]
         is_known = ~np.isnan(means[0])
-        score, unit_score = (np.where(is_known, part, 0).sum(axis=0) / is_known.sum(axis=0) for part in means)
-    uncertainty = Uncertainty.from_draws("bootstrap(sources)", _resampled(means[0], model), model.level)
+        score, unit_score, normalized = (
+            np.where(is_known, part, 0).sum(axis=0) / is_known.sum(axis=0) for part in means
+        )
+    uncertainty, of_normalized = (
+        Uncertainty.from_draws("bootstrap(sources)", _resampled(part, model), model.level)
+        for part in (means[0], means[2])
+    )
     grouped, _ = comparisons.by_group(group_of)
     judgments, annotators = count_by_item(grouped, *grouped.incidence())
-    return score_table(groups, score, unit_score, uncertainty, judgments, annotators, level=model.level)
+    table = score_table(groups, score, unit_score, uncertainty, judgments, annotators, level=model.level)
+    columns = {
+        "normalized": normalized,
+        "normalized_lower": of_normalized.lower,
+        "normalized_upper": of_normalized.upper,
+    }
+    further = pl.DataFrame({"item": list(groups.ids), **columns}).fill_nan(None)
+    return table.join(further, on="item", how="left", maintain_order="left")
 
 
 def _resampled(means: FloatArray, model: Dominance) -> FloatArray:

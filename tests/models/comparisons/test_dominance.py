@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from scipy import stats
 
-from steelyard.errors import DataError
+from steelyard.errors import ConfigError, DataError
 from steelyard.formats import read_judgments
 from steelyard.models.comparisons.dominance import Dominance, average_dominance
 from steelyard.observations import Comparisons, Index, Rankings
@@ -209,6 +210,29 @@ def test_average_dominance_by_system_has_a_t_interval_over_items() -> None:
     assert table["upper"][0] == pytest.approx(0.5 + stats.t.ppf(0.975, 3) * 0.5)
     with pytest.raises(DataError, match="no scored item"):
         average_dominance(scores, {"other": "s"})
+
+
+def test_sources_of_different_sizes_are_weighted_as_asked() -> None:
+    """A pair that s wins, and five items of which s is the second: f is 1 of 1, and 3 − 1 = 2 of 4."""
+    chain: list[Row] = [("t2", "s2", 1), ("s2", "u2", 1), ("u2", "v2", 1), ("v2", "w2", 1)]
+    scores = Dominance().fit(comparisons_of([("s1", "t1", 1), *chain])).scores
+    group = {name: name[0] for name in scores["item"]}
+    means = {
+        weighting: dict(average_dominance(scores, group, weighting=weighting).select("group", "score").iter_rows())
+        for weighting in ("sources", "items", "normalized")
+    }
+    assert means["sources"]["s"] == pytest.approx((1 + 2) / 2)
+    assert means["items"]["s"] == pytest.approx((1 * 1 + 4 * 2) / 5)
+    assert means["normalized"]["s"] == pytest.approx((1 / 1 + 2 / 4) / 2)
+    # Of f, t is as good as s; relative to the size of its sources it is worse: it lost the pair.
+    assert means["sources"]["t"] == pytest.approx((-1 + 4) / 2)
+    assert means["normalized"]["t"] == pytest.approx((-1 + 1) / 2)
+    table = average_dominance(scores, group, weighting="items")
+    assert set(table["weighting"]) == {"items"}
+    # Σ w²(x − m)² · n/(n − 1) = (0.8² + 0.8²) · 2, over (Σ w)².
+    assert table.filter(pl.col("group") == "s")["sd"].item() == pytest.approx(np.sqrt(1.28 * 2) / 5)
+    with pytest.raises(ConfigError, match="unknown weighting"):
+        average_dominance(scores, group, weighting="size")  # type: ignore[arg-type]
 
 
 def test_tasks_must_be_known_to_tell_sources_apart() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ from pydantic import Field
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from steelyard.errors import DataError
+from steelyard.errors import ConfigError, DataError, did_you_mean
 from steelyard.models.comparisons.dominance_kernels import reachable_counts
 from steelyard.models.comparisons.online import as_comparisons, both_sides, islands
 from steelyard.models.fit import Fit, Model
@@ -25,6 +25,10 @@ from steelyard.observations import Comparisons, FloatArray, IntArray, Rankings
 
 ONE_SOURCE = "items compared within a single graph have no interval: its comparisons are one ranking, not a sample"
 CYCLES = "{cyclic} of {graphs} graphs have a cycle; the items on a cycle count as tied"
+
+Weighting = Literal["sources", "items", "normalized"]
+WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
+"""How dominance is averaged over sources of different sizes; see `average_dominance`."""
 
 UNEQUAL_GRAPHS = (
     "graphs have {least} to {most} items; dominance is averaged with the number of other items in a graph as weight"
@@ -83,6 +87,11 @@ class DominanceGraphs:
         np.maximum.at(ranks, self.graph, self.rank)
         last = ranks[self.graph]
         return np.where(last > 1, (last - self.rank) / np.maximum(last - 1, 1), 0.5)
+
+    @property
+    def normalized(self) -> FloatArray:
+        """The dominance on [−1, 1]: f over the number of other items in the graph, which is its largest value."""
+        return np.asarray(self.dominance / np.maximum(self.weight, 1.0))
 
     @property
     def weight(self) -> FloatArray:
@@ -245,30 +254,67 @@ def dominance_graphs(
     )
 
 
-def average_dominance(scores: pl.DataFrame, group: Mapping[str, str], *, level: float = 0.95) -> pl.DataFrame:
+def average_dominance(
+    scores: pl.DataFrame, group: Mapping[str, str], *, weighting: Weighting = "sources", level: float = 0.95
+) -> pl.DataFrame:
     """Average the dominance of items by group, such as the system that made them (Table 1 of the paper).
 
-    `scores` is the table of a fit; items without a group or a score are left out. The interval is Student's t
-    over items, which come from different sources.
+    Parameters
+    ----------
+    scores
+        The table of a fit; items without a group or a score are left out.
+    group
+        The group of each item.
+    weighting
+        "sources" averages f, and each source counts once, as in the paper, whose sources all have six items. "items"
+        weights sources by their number of other items, n − 1. "normalized" averages f/(n − 1), which is between −1
+        and 1 whatever the size of a source. With sources of the same size, the three give the same order.
+    level
+        Confidence level of the interval, which is Student's t over sources.
     """
-    scored = scores.filter(pl.col("score").is_not_null() & pl.col("item").is_in(list(group)))
+    if weighting not in WEIGHTINGS:
+        raise ConfigError(f"unknown weighting '{weighting}'.", did_you_mean(weighting, WEIGHTINGS))
+    source = pl.col("source") if "source" in scores.columns else pl.lit(0).alias("source")
+    others = (pl.len().over("source") - 1).clip(1).alias("others")
+    scored = (
+        scores.filter(pl.col("score").is_not_null())
+        .with_columns(source)
+        .with_columns(others)
+        .filter(pl.col("item").is_in(list(group)))
+    )
     if scored.height == 0:
         raise DataError("no scored item has a group.", "Map item ids to groups.")
-    by_group = (
+    value = pl.col("score") / pl.col("others") if weighting == "normalized" else pl.col("score")
+    weight = pl.col("others").cast(pl.Float64) if weighting == "items" else pl.lit(1.0)
+    by_source = (
         scored.with_columns(pl.col("item").replace_strict(group, return_dtype=pl.String).alias("group"))
-        .group_by("group")
-        .agg(pl.col("score").mean(), pl.col("score").std().alias("deviation"), pl.len().cast(pl.Int64).alias("items"))
+        .group_by("group", "source")
+        .agg(value.mean().alias("value"), weight.mean().alias("weight"), pl.len().alias("n"))
     )
-    n = by_group["items"].to_numpy()
-    quantile = pl.Series(scipy.special.stdtrit(np.maximum(n - 1, 1), (1 + level) / 2))
-    error = pl.col("deviation") / pl.col("items").sqrt()
-    return by_group.select(
+    return _weighted_means(by_source, level).with_columns(pl.lit(weighting).alias("weighting"))
+
+
+def _weighted_means(by_source: pl.DataFrame, level: float) -> pl.DataFrame:
+    """Return the mean of each group over sources, with Student's t interval; the highest first."""
+    mean = (pl.col("value") * pl.col("weight")).sum() / pl.col("weight").sum()
+    deviation = pl.col("weight") * (pl.col("value") - mean)
+    count = pl.len().cast(pl.Float64)
+    error = ((deviation**2).sum() * count / (count - 1)).sqrt() / pl.col("weight").sum()
+    means = by_source.group_by("group").agg(
+        mean.alias("score"),
+        pl.when(count > 1).then(error).alias("sd"),
+        pl.col("n").sum().cast(pl.Int64).alias("items"),
+        pl.len().cast(pl.Int64).alias("sources"),
+    )
+    quantile = pl.Series(scipy.special.stdtrit(np.maximum(means["sources"].to_numpy() - 1, 1), (1 + level) / 2))
+    return means.select(
         "group",
         "score",
-        error.alias("sd"),
-        (pl.col("score") - quantile * error).alias("lower"),
-        (pl.col("score") + quantile * error).alias("upper"),
+        "sd",
+        (pl.col("score") - quantile * pl.col("sd")).alias("lower"),
+        (pl.col("score") + quantile * pl.col("sd")).alias("upper"),
         "items",
+        "sources",
     ).sort("score", "group", descending=[True, False])
 
 

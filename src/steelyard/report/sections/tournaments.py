@@ -36,14 +36,15 @@ def section(analysis: Analysis) -> Section:
         columns = (
             text_column("system", "system"),
             interval_column("score", "average dominance", lower="lower", upper="upper"),
+            interval_column("normalized", "normalized", lower="normalized_lower", upper="normalized_upper"),
             count_column("rank", "rank"),
             count_column("judgments", "comparisons"),
         )
         caption = (
             "Average dominance: mean over sources of the number of items dominated minus the number of "
-            "dominating items."
+            "dominating items; each source counts once. Normalized: divided by the number of other items of the source."
         )
-        blocks.append(Table("average-dominance", caption, tournaments.systems, columns))
+        blocks.append(Table("average-dominance", caption, tournaments.systems, columns, _sizes(tournaments)))
     if tournaments.effort.height:
         columns = (
             text_column("part", "adequacy labels"),
@@ -65,6 +66,15 @@ def section(analysis: Analysis) -> Section:
         caption = "How much ranks change when adequate items are ranked above inadequate items of the same source."
         blocks.append(Table("harmonization", caption, tournaments.harmonization, columns))
     return Section("tournaments", TITLE, tuple(blocks))
+
+
+def _sizes(tournaments: TournamentAnalysis) -> str:
+    """Say whether sources have different numbers of items, which dominance grows with."""
+    sizes = tournaments.graphs["items"].to_list()
+    least, most = min(sizes, default=0), max(sizes, default=0)
+    if least == most:
+        return ""
+    return f"Sources have {least} to {most} items: compare systems by the normalized average."
 
 
 def label_sources(tournaments: TournamentAnalysis) -> pl.DataFrame:

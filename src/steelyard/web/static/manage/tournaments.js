@@ -16,7 +16,8 @@ export class Tournaments {
       table("dominance-table", "average_dominance", "Average dominance", [
         { key: "rank", title: "Rank", number: true, cell: (row) => interval(row.rank, row.rank_lower, row.rank_upper) },
         { key: "system", title: "System", cell: (row) => name(row.system) },
-        { key: "score", title: "Average dominance", number: true, help: "Outputs dominated minus outputs that dominate, averaged over sources", cell: (row) => interval(row.score, row.lower, row.upper) },
+        { key: "score", title: "Average dominance", number: true, help: "Outputs dominated minus outputs that dominate, averaged over sources; each source counts once", cell: (row) => interval(row.score, row.lower, row.upper) },
+        { key: "normalized", title: "Normalized", number: true, help: "Divided by the number of other outputs of the source: −1 to 1, comparable if sources have different numbers of outputs", cell: (row) => interval(row.normalized, row.normalized_lower, row.normalized_upper) },
       ]),
       table("cycles-table", "sources", "Tournaments by source", [
         { key: "source", title: "Source", cell: (row) => name(row.source) },
