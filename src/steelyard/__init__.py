@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from steelyard.reliability.alpha import krippendorff_alpha
     from steelyard.reliability.comparison import compare_scorings
     from steelyard.reliability.cycles import cycle_consistency
+    from steelyard.reliability.distributions import answer_distributions, soft_labels
     from steelyard.reliability.ita import ita_with_experts
     from steelyard.reliability.meta_annotator import meta_annotator
     from steelyard.reliability.position_bias import position_bias
@@ -136,6 +137,7 @@ _HOMES = {
     "steelyard.reliability.alpha": ("krippendorff_alpha",),
     "steelyard.reliability.comparison": ("compare_scorings",),
     "steelyard.reliability.cycles": ("cycle_consistency",),
+    "steelyard.reliability.distributions": ("answer_distributions", "soft_labels"),
     "steelyard.reliability.ita": ("ita_with_experts",),
     "steelyard.reliability.meta_annotator": ("meta_annotator",),
     "steelyard.reliability.position_bias": ("position_bias",),
@@ -202,6 +204,7 @@ __all__ = [
     "__version__",
     "accuracy_by_annotators",
     "agreement",
+    "answer_distributions",
     "average_dominance",
     "compare_scorings",
     "compare_systems",
@@ -222,6 +225,7 @@ __all__ = [
     "read_table",
     "scale_separation",
     "self_consistency",
+    "soft_labels",
     "split_half",
     "split_half_by_budget",
     "split_half_by_subset",

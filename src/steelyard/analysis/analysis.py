@@ -24,7 +24,8 @@ from steelyard.errors import DataError, ModelFailedError
 from steelyard.models.fit import Fit
 from steelyard.observations import Index, Mixed, Observations, Spans
 from steelyard.records import Judgment
-from steelyard.reliability import MarkAgreement, mark_agreement
+from steelyard.reliability import MarkAgreement, answer_distributions, mark_agreement, soft_labels
+from steelyard.reliability.distributions import SCHEMA
 from steelyard.study import Stage, Study
 from steelyard.study.fitting import kind_for
 from steelyard.study.judge_scores import latest_judgments
@@ -296,6 +297,25 @@ class Analysis:
         tables += [row.table() for row in self.agreement_by_kind]
         schema = {"stage": pl.String, "criterion": pl.String, "statistic": pl.String}
         return pl.concat(tables) if tables else pl.DataFrame(schema=schema)
+
+    @cached_property
+    def distributions(self) -> pl.DataFrame:
+        """How many people gave each answer to an item, by stage and criterion; see `answer_distributions`."""
+        tables = [
+            answer_distributions(part).select(
+                pl.lit(stage.name).alias("stage"), pl.lit(criterion).alias("criterion"), pl.all()
+            )
+            for stage in self.study.config.stages
+            for criterion, part in self.observations(stage).items()
+            if len(part)
+        ]
+        schema = {"stage": pl.String, "criterion": pl.String, **SCHEMA}
+        return pl.concat(tables) if tables else pl.DataFrame(schema=schema).drop("group")
+
+    @property
+    def soft_labels(self) -> pl.DataFrame:
+        """The distributions with one row per item: the proportion of each answer, and their entropy."""
+        return soft_labels(self.distributions)
 
     @cached_property
     def verdict(self) -> Verdict:

@@ -173,6 +173,12 @@ class Commands(LazyGroup):
             "agreement", "agreement:agreement", RESULTS, "Measure the agreement of the annotators in one or more files."
         ),
         Entry(
+            "distributions",
+            "distributions:distributions",
+            RESULTS,
+            "Count how many annotators gave each answer, item by item, or print soft labels.",
+        ),
+        Entry(
             "split-half",
             "split_half:split_half",
             RESULTS,

@@ -32,6 +32,8 @@ class What(StrEnum):
     questionnaire = "questionnaire"
     rater_effects = "rater_effects"
     item_fit = "item_fit"
+    distributions = "distributions"
+    soft_labels = "soft_labels"
     quality = "quality"
     items = "items"
     sources = "sources"
@@ -79,8 +81,8 @@ def export(
 
     Tables: judgments, answers, scores, systems, differences, reliability, log, annotators (with pseudonyms), items;
     questionnaire (with pseudonyms), quality (annotators' work), rater_effects (infit, outfit, severity, drift),
-    item_fit. For error marking: marks, and wmt (WMT's formats: .jsonl for ESA, .tsv for MQM). For tournaments: sources,
-    adequacy, effort.
+    item_fit, distributions (answers by item), soft_labels. For error marking: marks, and wmt (WMT's formats: .jsonl for
+    ESA, .tsv for MQM). For tournaments: sources, adequacy, effort.
 
     Example: steelyard export words --what scores -o scores.csv
     """
@@ -132,6 +134,8 @@ _ANALYSED: dict[What, Callable[[Analysis], pl.DataFrame]] = {
     What.quality: lambda analysis: analysis.annotators,
     What.rater_effects: lambda analysis: analysis.names.frame(analysis.rater_effects.annotators),
     What.item_fit: lambda analysis: analysis.rater_effects.items,
+    What.distributions: lambda analysis: analysis.distributions,
+    What.soft_labels: lambda analysis: analysis.soft_labels,
 }
 
 

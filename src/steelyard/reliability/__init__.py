@@ -6,6 +6,7 @@ from steelyard.reliability.agreement import Agreement, agreement
 from steelyard.reliability.alpha import krippendorff_alpha
 from steelyard.reliability.comparison import ScoringComparison, compare_scorings
 from steelyard.reliability.cycles import Cycles, cycle_consistency
+from steelyard.reliability.distributions import answer_distributions, soft_labels
 from steelyard.reliability.gamma import Gamma, gamma
 from steelyard.reliability.ita import ita_with_experts
 from steelyard.reliability.marks import MarkAgreement, mark_agreement
@@ -24,6 +25,7 @@ from steelyard.reliability.statistic import Significance, Statistic
 
 __all__ = [
     "agreement",
+    "answer_distributions",
     "Agreement",
     "compare_scorings",
     "cycle_consistency",
@@ -44,6 +46,7 @@ __all__ = [
     "SelfConsistency",
     "Separation",
     "Significance",
+    "soft_labels",
     "split_half",
     "split_half_by_budget",
     "split_half_by_subset",

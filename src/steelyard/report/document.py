@@ -18,7 +18,7 @@ from steelyard.report.formatting import format_duration, format_interval, format
 Row: TypeAlias = Mapping[str, Any]
 
 MOST_ROWS = 300
-"""Maximum number of rows of a table on the page; the files have all rows."""
+"""Maximum number of rows of a table on the page, if it does not say otherwise."""
 DASH = "–"
 
 
@@ -53,13 +53,15 @@ class Table:
     note: str = ""
     rules: tuple[int, ...] = ()
     """Rows before which a line separates groups of rows, in the whole frame."""
+    most: int = MOST_ROWS
+    """Maximum number of rows on the page; the files have all rows."""
 
     @property
     def shown(self) -> pl.DataFrame:
         """The rows that the page shows: all, or the first and the last."""
-        if self.frame.height <= MOST_ROWS:
+        if self.frame.height <= self.most:
             return self.frame
-        half = MOST_ROWS // 2
+        half = self.most // 2
         return pl.concat([self.frame.head(half), self.frame.tail(half)])
 
     @property

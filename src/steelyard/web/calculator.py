@@ -533,6 +533,9 @@ def export(
         frame = compute_annotator(source, item).blocks
     elif what == "items":
         frame = item_table(opened.study.items)
+    elif what in {"distributions", "soft_labels"}:
+        analysis = opened.analysis()
+        frame = analysis.distributions if what == "distributions" else analysis.soft_labels
     elif what == "marks":
         frame = mark_table(opened.study, real_ids=True) if marking_stages(opened.study) else None
     else:

@@ -426,6 +426,8 @@ async def download(
         "annotators",
         "rater_effects",
         "item_fit",
+        "distributions",
+        "soft_labels",
         "statistics",
         "items",
         "sources",

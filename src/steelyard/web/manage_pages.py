@@ -287,6 +287,8 @@ def _downloads(systems: bool, tournaments: bool, marks: bool, unjudged: bool) ->
         ("annotators", "Annotators", "One row per annotator: work, speed, agreement, checks, exclusions."),
         ("rater_effects", "Rater effects", "One row per annotator and criterion: infit, outfit, severity, drift."),
         ("item_fit", "Fit of the items", "One row per item: infit and outfit; high values mean disagreement."),
+        ("distributions", "Answers by item", "One row per item and answer: how many annotators gave it."),
+        ("soft_labels", "Soft labels", "One row per item: the proportion of each answer; for training models."),
         ("statistics", "Reliability", "Every statistic of reliability and agreement with its interval."),
         ("items", "Items", "The items as they were shown."),
     ]
