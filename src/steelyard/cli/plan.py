@@ -176,8 +176,10 @@ def plan(
     _check_options(price, wage, budget, chart)
     goal = _target(target, width, (top, probability), (difference, power))
     system_effects = settings(effects, "--set-systems")
-    layout, own = (
-        (_layout(items, systems, sources, system_effects), []) if study is None else _of_study(study, system_effects)
+    layout, own, notes = (
+        (_layout(items, systems, sources, system_effects), [], [])
+        if study is None
+        else _of_study(study, system_effects)
     )
     reading: dict[str, Any] = {
         "kind": kind,
@@ -193,7 +195,6 @@ def plan(
     options = _options(layout, own, protocol or [], design or [])
     paces = _paces(seconds, [option.protocol for option in options])
     populations: tuple[Population, ...] = (Population.of(settings(set_, "--set")),)
-    notes: list[str] = []
     if pilot is not None:
         from steelyard.formats import read_judgments
 
@@ -312,15 +313,18 @@ def _target(
     return targets[0] if targets else Reliability(0.9)
 
 
-def _of_study(folder: Path, effects: dict[str, Any]) -> tuple[Layout, list[PlanOption]]:
-    """Return the items of a study, and its protocol, design and model."""
+def _of_study(folder: Path, effects: dict[str, Any]) -> tuple[Layout, list[PlanOption], list[str]]:
+    """Return the items of a study, its protocol, design and model, and notes on when its checks can act."""
     from steelyard.cli.options import existing_folder
     from steelyard.simulate import PlanOption
     from steelyard.simulate.plan_layout import SystemEffects, layout_of_items
-    from steelyard.study.opening import check_study
+    from steelyard.study.check_plan import describe_checks
+    from steelyard.study.opening import check_study, read_checks
 
     config, items = check_study(existing_folder(folder))
-    return layout_of_items(items, SystemEffects.of(effects)), [PlanOption.of_study(config)]
+    checks = describe_checks(config, len(read_checks(folder, config, items)))
+    notes = [f"checks: {line}" for line in (*checks.sentences, *checks.warnings)]
+    return layout_of_items(items, SystemEffects.of(effects)), [PlanOption.of_study(config)], notes
 
 
 def _reached(
