@@ -35,7 +35,7 @@ def distributions(
 
     Answers are labels, steps of a rating scale, bins of a slider, losses, ties and wins, or best and worst.
 
-    Example: steelyard distributions labels.csv --soft --format jsonl
+    Example: steelyard distributions labels.csv --soft --format csv
     """
     from steelyard.cli.output import plain_table, print_frame, print_notes, print_whole, with_criteria
     from steelyard.cli.reading import called, judgments_by_criterion

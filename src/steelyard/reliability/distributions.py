@@ -74,8 +74,8 @@ def answer_distributions(
     who = pl.col("annotator").n_unique() if observations.knows_annotators else pl.lit(None, pl.Int64)
     counts = frame.group_by(*keys, "order").agg(pl.len().alias("judgments"), who.alias("annotators"))
     every = frame.select(keys).unique().join(pl.DataFrame({"order": np.arange(len(answers.names))}), how="cross")
-    given = ["judgments", *(["annotators"] if observations.knows_annotators else [])]
-    table = every.join(counts, on=[*keys, "order"], how="left").with_columns(pl.col(given).fill_null(0))
+    count_columns = ["judgments", *(["annotators"] if observations.knows_annotators else [])]
+    table = every.join(counts, on=[*keys, "order"], how="left").with_columns(pl.col(count_columns).fill_null(0))
     total = pl.col("judgments").sum().over(keys)
     names = dict(enumerate(observations.items.ids))
     return (
@@ -121,15 +121,15 @@ def _in_groups(
     groups = pl.DataFrame({"annotator": np.arange(len(names)), "group": pl.Series(names, dtype=pl.String)})
     frame = frame.with_columns(pl.col("annotator").cast(pl.Int64)).join(groups, on="annotator", how="left")
     sizes = frame.group_by("item", "group").agg(pl.col("annotator").n_unique().alias("size"))
-    shown: list[tuple[int, str]] = []
+    cells: list[tuple[int, str]] = []
     for (item,), part in sizes.sort("item", "size", "group").group_by("item", maintain_order=True):
         named = [(size, group) for group, size in part.select("group", "size").iter_rows() if group is not None]
-        kept = [(size, group) for size, group in named if size >= min_group]
-        hidden = int(part["size"].sum()) - sum(size for size, _ in kept)
-        while kept and 0 < hidden < min_group:
-            hidden += kept.pop(0)[0]
-        shown += [(int(str(item)), group) for _, group in kept]
-    pairs = pl.DataFrame(shown, schema={"item": pl.Int64, "group": pl.String}, orient="row")
+        visible = [(size, group) for size, group in named if size >= min_group]
+        hidden = int(part["size"].sum()) - sum(size for size, _ in visible)
+        while visible and 0 < hidden < min_group:
+            hidden += visible.pop(0)[0]
+        cells += [(int(str(item)), group) for _, group in visible]
+    pairs = pl.DataFrame(cells, schema={"item": pl.Int64, "group": pl.String}, orient="row")
     return frame.join(pairs, on=["item", "group"], how="semi")
 
 
