@@ -238,6 +238,24 @@ def _agreement_by_hand(log: Log) -> dict[str, float]:
     return {"observed_agreement": share, "kappa_fixed_chance": (share - 1 / 3) / (2 / 3)}
 
 
+def soft_labels(log: Log) -> Rows:
+    """Count the answers to each item: tenths of the scale, or wins, ties and losses."""
+    counts: dict[str, Counter[Any]] = defaultdict(Counter)
+    for a in log.counted():
+        for item in a["items"]:
+            if log.scored:
+                counts[item][min(int(a["answer"][item] // 10), 9)] += 1
+            else:
+                winner = a["answer"]["winner"]
+                counts[item]["tie" if winner is None else winner == item] += 1
+    rows = []
+    for item in log.items:
+        total = sum(counts[item].values())
+        entropy = round(-sum(n / total * math.log2(n / total) for n in counts[item].values()), 12)
+        rows.append({"item": item, "judgments": total, "entropy": entropy})
+    return sorted(rows, key=lambda row: (-row["entropy"], -row["judgments"]))
+
+
 def order(log: Log) -> Rows:
     data = comparisons(log, log.counted())
     statistics = [f for f in cycle_consistency(data).statistics if f.value is not None]
@@ -482,6 +500,7 @@ TABLES = {
     "time": time,
     "scores": scores,
     "reliability": reliability,
+    "soft-labels": soft_labels,
     "order": order,
     "annotators": annotators,
     "checks-answered": checks_answered,

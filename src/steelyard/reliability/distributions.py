@@ -101,7 +101,7 @@ def soft_labels(distributions: pl.DataFrame) -> pl.DataFrame:
     summary = distributions.group_by(keys, maintain_order=True).agg(
         pl.col("judgments").sum(),
         pl.when(top.len() == 1).then(top.first()).alias("hard_label"),
-        (p.filter(p > 0) * p.filter(p > 0).log(2)).sum().abs().alias("entropy"),
+        (p.filter(p > 0) * p.filter(p > 0).log(2)).sum().abs().round(12).alias("entropy"),
     )
     answers = distributions.select("answer", "order").unique().sort("order", "answer")["answer"]
     wide = distributions.pivot("answer", index=keys, values="proportion", aggregate_function="first")
