@@ -197,7 +197,7 @@ def test_bad_rows_are_named_with_the_option_that_skips_them(tmp_path):
     (tmp_path / "votes.csv").write_text("model_a,model_b,winner\nx,y,model_a\ny,x,tie\nx,x,tie\ny,z,b\nz,x,b\n")
     refusal = run("fit", "votes.csv", cwd=tmp_path, code=1)
     assert "votes.csv line 4 (model_b): 'x' is compared with itself." in refusal.stderr
-    assert "1 of 5 rows is invalid. Correct them, or leave them out: --skip-bad-rows" in refusal.stderr
+    assert "1 of 5 rows is invalid. Correct the file, or leave invalid rows out: --skip-bad-rows" in refusal.stderr
     for command in ("fit", "agreement"):
         result = run(command, "votes.csv", "--skip-bad-rows", cwd=tmp_path)
         assert "1 bad row skipped: line 4: 'x' is compared with itself." in result.stderr

@@ -189,7 +189,7 @@ def test_bad_rows_are_skipped_and_counted_as_in_memory(good, bad, tmp_path):
     with DuckDBEngine() as engine:
         with pytest.raises(DataError) as refusal:
             open_log(engine, files)
-        assert refusal.value.__notes__[0].startswith("1 of 3 rows is wrong.")
+        assert refusal.value.__notes__[0].startswith("1 of 3 rows is invalid.")
         logs = open_log(engine, files, skip_bad_rows=True)
         log = logs.by_criterion[""]
         assert len(log) == len(pl.DataFrame(good))

@@ -26,7 +26,7 @@ def capped(problems: Sequence[Problem], total: int | None = None) -> list[Proble
     return first
 
 
-SKIP_REMEDY = "Correct them, or leave them out: --skip-bad-rows (in Python, skip_bad_rows=True)."
+SKIP_REMEDY = "Correct the file, or leave invalid rows out: --skip-bad-rows (in Python, skip_bad_rows=True)."
 _NAMED = 3
 """Number of skipped rows that a note describes."""
 
