@@ -85,6 +85,7 @@ def test_an_esa_study_from_the_browser_to_the_export(serve_study, open_page, tmp
     with Study.open(workspace / "esa") as study:
         answers = [json.loads(answer) for answer in study.judgments()["answer"]]
         assert len(answers) == 10
+        assert study.config.stages[0].design.settings() == {"judgments": 1, "document": "doc", "hold_minutes": 30.0}
         # Whole documents, one system after the other: the texts of a document in the order of the file.
         items = {item.id: item for item in study.items}
         order = {text: number for number, text in enumerate(SEGMENTS)}

@@ -69,7 +69,7 @@ function amountFields(prefix, place, count) {
   control.addEventListener("input", () => {
     const plans = structuredClone(draft.state.plans);
     const number = Math.round(Number(control.value));
-    plans[place] = { ...plan, automatic: true, judgments: control.value === "" || !(number >= 1 && number <= 1000) ? null : number };
+    plans[place] = { ...(plans[place] ?? plan), automatic: true, judgments: control.value === "" || !(number >= 1 && number <= 1000) ? null : number };
     draft.state.plans = plans;
     change({ values: draft.values, plan: plans });
   });
@@ -87,7 +87,7 @@ function documentField(prefix, place, count) {
   const control = h("select", {}, choices.map(([value, words]) => h("option", { value, selected: value === (plan.document ?? "") }, words)));
   control.addEventListener("change", () => {
     const plans = structuredClone(draft.state.plans);
-    plans[place] = { ...plan, document: control.value };
+    plans[place] = { ...(plans[place] ?? plan), document: control.value };
     draft.state.plans = plans;
     change({ values: draft.values, plan: plans });
   });
