@@ -59,7 +59,7 @@ class DataError(SteelyardError):
 
 
 class ModelFailedError(SteelyardError):
-    """A model raised an exception on valid judgments, which are safe: a defect of the model or plug-in."""
+    """A model or plug-in failed on valid judgments because of a defect in its code. No judgments are lost."""
 
 
 class NoEvidenceError(DataError):
