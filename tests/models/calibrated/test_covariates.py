@@ -149,7 +149,7 @@ def test_items_that_nobody_judged_are_predicted_marked_and_uncertain():
     is_covered = (table["lower"].to_numpy() <= truth) & (truth <= table["upper"].to_numpy())
     assert is_covered[predicted].mean() >= 0.83  # 30 items: the 1 % quantile of a binomial with .95
     assert np.corrcoef(table["score"].to_numpy()[predicted], truth[predicted])[0, 1] > 0.7
-    assert any("30 items that nobody judged" in note for note in fit.notes)
+    assert any("30 items without judgments" in note for note in fit.notes)
     unknown = np.where(np.arange(120) >= 110, np.nan, judge)
     again = MODEL.fit(some, covariates=Covariates(("j",), unknown[:, None])).scores
     assert again["score"].null_count() == 10

@@ -140,7 +140,7 @@ class _Design:
         contrast = self.by_annotator * (overall - (self.by_annotator @ overall) / self.by_annotator.sum())
         size = float(contrast @ overall)
         variance = noise * float(contrast @ (self._solve(1 / by_item, contrast) - self._solve(weight, contrast)))
-        if size <= 0 or variance <= 0:
+        if not (np.isfinite(variance) and size > 0 and variance > 0):
             return Assignment()
         error, confirmed = np.sqrt(variance) / size, float(contrast @ within) / size
         if freedom < LEAST_FREEDOM:
@@ -159,7 +159,9 @@ class _Design:
         matrix = LinearOperator(
             (len(count), len(count)), lambda b: count * b - incidence @ (weight * (incidence.T @ b)), dtype=np.float64
         )
-        return np.asarray(cg(matrix, right, rtol=PRECISION, maxiter=500)[0])
+        # At an exact solution of a singular system, the next step is 0/0.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(cg(matrix, right, rtol=PRECISION, maxiter=500)[0])
 
 
 def _effect_of(bias: FloatArray, evidence: Evidence) -> float:
