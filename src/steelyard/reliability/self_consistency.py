@@ -29,6 +29,9 @@ from steelyard.reliability.units import Codes, Units, group_codes
 PAIR_LIMIT = 5_000_000
 """Number of pairs of repeated answers beyond which they are not listed one by one."""
 
+ROUNDING = 1e-12
+"""Variance relative to the mean square up to which values are equal but for rounding."""
+
 CORRELATION = "correlation_of_repeats"
 DIFFERENCES = ("difference_if_inconsistent", "difference_of_repeats")
 KAPPA = "intra_annotator_kappa"
@@ -303,7 +306,8 @@ def _weighted_pearson(sums: tuple[FloatArray, ...]) -> WeightedStatistic:
         n, x, y, xx, yy, xy = (column @ weights for column in sums)
         n = np.maximum(n, 1e-300)
         x_variance, y_variance = xx / n - (x / n) ** 2, yy / n - (y / n) ** 2
-        varies = (x_variance > 1e-18) & (y_variance > 1e-18)
+        # Relative to the mean square: the variance of equal values is not exactly 0.
+        varies = (x_variance > ROUNDING * xx / n) & (y_variance > ROUNDING * yy / n)
         scale = np.sqrt(np.where(varies, x_variance * y_variance, 1.0))
         r: FloatArray = np.where(varies, np.clip((xy / n - x / n * y / n) / scale, -1, 1), np.nan)
         return r
