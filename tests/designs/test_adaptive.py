@@ -295,6 +295,7 @@ def test_the_last_page_may_be_short():
     assert isinstance(nothing, NoTask)
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_whole_batch_is_as_good_as_picking_one_by_one():
     design = Adaptive(explore=0.0)

@@ -63,6 +63,7 @@ def against() -> Outcome:
     return AgainstRatingScale().small().run(Path(), ignore_progress)
 
 
+@pytest.mark.full
 def test_simulated_people_are_as_inconsistent_as_the_papers(against: Outcome) -> None:
     """§3.2 and §4: 37 % of repeats differ, by 1.27 of 8; a term's ratings have a standard deviation of 0.81."""
     assert claim(against, "repeated ratings that differ") == pytest.approx(37, abs=4)
