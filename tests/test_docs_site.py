@@ -54,6 +54,7 @@ def test_every_public_name_is_in_the_reference(name: str):
     assert any(f"::: steelyard.{name}\n" in page + "\n" for page in pages), f"add {name} to docs/reference/python"
 
 
+@pytest.mark.slow
 def test_the_rest_reference_has_every_route():
     page = rest_reference.page()
     for path, operations in rest_reference.description()["paths"].items():

@@ -52,6 +52,7 @@ def test_pages_that_messages_refer_to_are_in_the_wheel(wheel_files):
     assert not [path for path in wheel_files if path.startswith("steelyard/docs/") and not path.endswith(".md")]
 
 
+@pytest.mark.slow
 def test_no_text_of_the_package_names_a_file_of_the_repository():
     """Comments and docstrings may; texts that are shown may not."""
     for path in (ROOT / "src").rglob("*.py"):

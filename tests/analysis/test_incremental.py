@@ -41,6 +41,7 @@ def assert_same_annotators(analysis):
     assert_frame_equal(table, annotator_table(history, study), rel_tol=1e-12, abs_tol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "design", "seed"),
     [

@@ -191,6 +191,7 @@ def test_every_statistic_of_reliability_is_the_same_in_all_four_places(places, t
     assert_frame_equal(numbers(pl.read_parquet(exported)), dashboard, abs_tol=0)
 
 
+@pytest.mark.slow
 def test_every_score_is_the_same_in_all_four_places(places, tmp_path):
     folder, document, board = places
     first = "score" if "score" in board["scores"].tables["scores"].columns else "probability"
@@ -213,6 +214,7 @@ def test_every_score_is_the_same_in_all_four_places(places, tmp_path):
     assert_frame_equal(scores(pl.read_parquet(exported)), dashboard, abs_tol=0)
 
 
+@pytest.mark.slow
 def test_every_comparison_of_systems_is_the_same_in_all_places(places, tmp_path):
     folder, document, board = places
     if "systems" not in board["scores"].tables:
@@ -234,6 +236,7 @@ def test_every_comparison_of_systems_is_the_same_in_all_places(places, tmp_path)
         assert_frame_equal(pl.read_parquet(exported), dashboard, abs_tol=0)
 
 
+@pytest.mark.slow
 def test_every_number_about_annotators_is_the_same_in_dashboard_report_and_command_line(places):
     folder, document, board = places
     shared = ["annotator", "judgments", "agreement", "too_fast", "constant"]

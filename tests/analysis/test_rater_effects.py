@@ -80,6 +80,7 @@ def test_a_profile_uses_pseudonyms_and_knows_nobody_else(judged):
         annotator_profile(analysis, "fay")
 
 
+@pytest.mark.slow
 def test_comparisons_have_fit_but_no_severity(open_study):
     study = open_study('name = "pairwise"', design='name = "random_tuples"\njudgments = 4', items=6)
     for name in ("ann", "bob"):

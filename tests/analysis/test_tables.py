@@ -34,6 +34,7 @@ def rated(value):
     return lambda ids: dict.fromkeys(ids, value)
 
 
+@pytest.mark.slow
 def test_progress_adds_up_to_the_judgments_and_excluded_people_are_left_out(open_study, clock):
     study = open_study(design='name = "per_item"\njudgments = 3', items=4)
     for annotator in ("ann", "bob", "cleo"):

@@ -117,6 +117,7 @@ def test_the_forecast_goes_as_far_as_the_target_where_there_is_one(make_study):
     assert table["cost"][1] == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_stages_are_told_apart_and_costs_add_up(make_study, tmp_path):
     folder = make_study()
     text = (folder / "study.toml").read_text().split("[protocol]")[0]
@@ -136,6 +137,7 @@ def test_stages_are_told_apart_and_costs_add_up(make_study, tmp_path):
     assert set(document.table("reliability").frame["stage"]) == {"first", "second"}
 
 
+@pytest.mark.slow
 def test_systems_have_scores_of_their_own(make_study):
     folder = make_study(*ASKED["direct"], items=6)
     rows = "".join(f"w{n},word {n},{'odd' if n % 2 else 'even'}\n" for n in range(6))

@@ -67,6 +67,7 @@ def _study(folder: Path, data: Path, settings: str = "") -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_campaign_is_imported_and_gives_a_ranking_of_systems_with_clusters(shared_data, tmp_path):
     campaign = _campaigns(shared_data).filter(protocol="ESA-1")
     assert (campaign.height, campaign["system"].n_unique()) == (2677, 13)
@@ -92,6 +93,7 @@ def test_a_campaign_is_imported_and_gives_a_ranking_of_systems_with_clusters(sha
     assert errors.filter(pl.col("severity").is_in(["minor", "major"]))["errors"].sum() == n_marks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second", "expected"), [("ESA-1", "ESA-2", 0.482), ("ESAAI-1", "ESAAI-2", 0.535)])
 def test_scores_of_two_campaigns_correlate_as_in_the_reference(shared_data, first, second, expected):
     """Two campaigns as two annotators; the protocol's scores are ratings, so the usual statistics apply."""
@@ -143,6 +145,7 @@ def test_mqm_penalties_equal_the_reference_figures(shared_data):
     assert pairs.select(pl.corr("score", "score_right")).item() == pytest.approx(0.499, abs=5e-4)
 
 
+@pytest.mark.slow
 def test_agreement_on_three_raters_marks_is_computed_within_cells(shared_data):
     marks = pl.read_csv(shared_data / "mqm_wmt23_ende_3raters" / "marks.csv.gz").filter(
         pl.col("severity") != "HOTW-test"

@@ -270,6 +270,7 @@ def test_exports_name_nobody_and_everybody_alike_everywhere(make_study, tmp_path
         check_chain(exported_log(study))
 
 
+@pytest.mark.slow
 def test_a_pseudonym_is_the_same_tomorrow_and_another_in_another_study(make_study):
     folder = make_study()
     with Study.open(folder) as study:

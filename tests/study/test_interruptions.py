@@ -89,6 +89,7 @@ def fold(folder: Path, database: str) -> bool:
         return store.erasure() is None
 
 
+@pytest.mark.slow
 def test_forgetting_that_was_interrupted_is_completed_by_the_next_process(
     make_study, tmp_path, small_steps, monkeypatch
 ):
@@ -137,6 +138,7 @@ def file(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_an_import_that_was_interrupted_adds_all_judgments_or_none(make_study, file, small_steps, monkeypatch):
     counts = []
     for kills in range(1, 20):

@@ -63,6 +63,7 @@ def test_the_confirmed_part_is_that_of_least_squares():
     assert checked(ratings).confirmed == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_better_items_are_not_taken_for_a_bias():
     results = [checked(batches(seed, overlap=3)[0]) for seed in range(20)]
     assert np.mean([result.is_confounded for result in results]) > 0.5

@@ -192,6 +192,7 @@ def test_gold_holds_the_scale_in_place():
         fitted(told, {"i0001": 400.0})
 
 
+@pytest.mark.slow
 def test_gold_helps_comparisons_too_on_a_scale_of_its_own():
     told, truth = compared(np.random.default_rng(9), each=10)
     gold = {f"i{n:04d}": float(100 + 30 * truth[n]) for n in range(0, 100, 2)}

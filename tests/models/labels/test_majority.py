@@ -73,6 +73,7 @@ def test_expected_accuracy_is_the_mean_over_all_ways_to_break_ties(
     assert accuracy == pytest.approx(np.mean(ways))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.permutations(range(len(ROWS))))
 def test_the_order_of_judgments_does_not_change_the_table(order: list[int]) -> None:
