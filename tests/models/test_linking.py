@@ -150,11 +150,13 @@ def _compared(rng, scores, slope) -> Comparisons:
 
 
 @pytest.mark.filterwarnings("ignore:bradley_terry. never")
-@pytest.mark.parametrize("anchors", [8, 15])
-@pytest.mark.parametrize("model", [Mean(), BradleyTerry(draws=50), CalibratedScale()], ids=lambda model: model.name)
+@pytest.mark.parametrize("anchors", [pytest.param(8, marks=pytest.mark.full), 15])
+@pytest.mark.parametrize(
+    "model",
+    [Mean(), BradleyTerry(draws=50), pytest.param(CalibratedScale(), marks=pytest.mark.full)],
+    ids=lambda model: model.name,
+)
 def test_linked_intervals_cover_the_true_scores(model, anchors):
-    if not FULL and (model.name == "calibrated_scale" or anchors == 8):
-        pytest.skip("full form only")
     rng = np.random.default_rng(11)
     covers, refusals, studies = [], 0, 200 if FULL else 10
     for _ in range(studies):
